@@ -1,0 +1,73 @@
+"""What every test may ask for. Databases are made here, a platform on them in platform_fixtures.py."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.databases import PostgresDatabases, PostgresServer, PostgresUnavailable
+
+pytest_plugins = ["tests.platform_fixtures"] if Path(__file__).with_name("platform_fixtures.py").exists() else []
+
+SERVER = pytest.StashKey[PostgresServer]()
+SERVER_FOLDER = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if given is None:
+        server = config.stash[SERVER] = PostgresServer()
+        config.stash[SERVER_FOLDER] = server.folder
+    else:
+        config.stash[SERVER_FOLDER] = Path(given["postgres_folder"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["postgres_folder"] = str(node.config.stash[SERVER_FOLDER])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if server := config.stash.get(SERVER, None):
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def postgres_dsn(pytestconfig: pytest.Config, worker_name: str) -> Iterator[PostgresDatabases]:
+    """Makes fresh PostgreSQL databases: `postgres_dsn()` is the URL of one. `drop` them if there are many."""
+    try:
+        databases = PostgresDatabases(pytestconfig.stash[SERVER_FOLDER], worker_name)
+    except PostgresUnavailable as reason:
+        pytest.fail(f"no PostgreSQL for this test: {reason}", pytrace=False)
+    yield databases
+    databases.close()
+
+
+@pytest.fixture(scope="session")
+def worker_name(pytestconfig: pytest.Config) -> str:
+    """Which of the run's parallel processes this is: gw0, gw1 … or main."""
+    given: dict[str, str] = getattr(pytestconfig, "workerinput", {})
+    return given.get("workerid", "main")
+
+
+@pytest.fixture
+def postgres_url(postgres_dsn: PostgresDatabases) -> Iterator[str]:
+    """The URL of an empty PostgreSQL database that is gone after the test."""
+    url = postgres_dsn()
+    yield url
+    postgres_dsn.drop(url)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database that no other test sees; the test runs on SQLite and on PostgreSQL."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'rookery.db'}"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
