@@ -1,0 +1,299 @@
+"""The one call path: decide, validate, around, transaction, handler, events, result. Every door ends here."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from rookery.core.actor import Actor
+from rookery.core.context import Call, Context, Door, Effects, SilentDoor
+from rookery.core.decide import decide
+from rookery.core.errors import (
+    ApprovalRequired,
+    ConfigurationError,
+    InternalError,
+    InvalidParams,
+    NotFound,
+    PermissionDenied,
+    RequestCancelled,
+    RookeryError,
+    SerializationError,
+    TimedOut,
+)
+from rookery.core.events import Events
+from rookery.core.ids import new_id
+from rookery.core.record import Record, RecordOutcome, input_digest
+from rookery.core.registry import Registry
+from rookery.core.results import Result, make_result
+from rookery.core.tool import Tool, ToolInput
+
+T = TypeVar("T")
+Records = Callable[[BaseException | None], list[Record]]
+log = logging.getLogger("rookery.call")
+
+
+class Database(Protocol):
+    """What the call path needs of a database. `record` returns when the record will survive a crash."""
+
+    async def read(self, work: Callable[[Any], T], *, timeout_s: float) -> T: ...
+    async def write(self, work: Callable[[Any], T], *, records: Records, timeout_s: float) -> T: ...
+    def record(self, record: Record) -> Awaitable[None]: ...
+
+
+class Around(Protocol):
+    """Something that surrounds every call. `before` may refuse by raising; `after` always follows a `before`."""
+
+    def before(self, call: Call) -> None: ...
+    def after(self, call: Call, error: RookeryError | None) -> None: ...
+
+
+class Calls:
+    """Calls tools. Three parts: the registry, the database, and what surrounds every call."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        database: Database,
+        around: Sequence[Around],
+        events: Events,
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.registry = registry
+        self.database = database
+        self.around = around
+        self.events = events
+        self.facts = facts or {}
+        """What handlers may know of the installation, such as its port."""
+
+    async def call(
+        self,
+        actor: Actor,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        door: Door | None = None,
+        request_id: str | None = None,
+        trace: str | None = None,
+    ) -> Result:
+        """Call a tool as `actor`. Raises one of `core/errors.py`, nothing else, and leaves nothing half done."""
+        tool = self.registry.require(name)
+        call = new_call(actor, tool, arguments or {}, door or SilentDoor(), request_id, trace)
+        try:
+            args = self._admit(call)
+        except RookeryError as error:
+            await self.database.record(to_record(call, error))
+            raise
+        error: RookeryError | None = None
+        try:
+            return await self._run(call, args)
+        except RookeryError as failure:
+            error = failure
+            raise
+        except asyncio.CancelledError:
+            call.stopped = True
+            error = RequestCancelled(f"{tool.name} was cancelled")
+            raise
+        except Exception as failure:
+            # A handler's bug: the log gets the traceback, the caller a sentence.
+            log.exception("%s failed", tool.name, extra={"request": call.id})
+            error = InternalError(f"{tool.name} failed unexpectedly", hint=f"the server's log names request {call.id}")
+            raise error from failure
+        finally:
+            for part in reversed(self.around):
+                part.after(call, error)
+
+    def nested(self, outer: Context, name: str, arguments: dict[str, Any]) -> BaseModel:
+        """Run a database tool inside the transaction of `outer`; decided and recorded like any call."""
+        tool = self.registry.require(name)
+        if tool.effect == "external" or (tool.effect == "write" and outer.call.tool.effect != "write"):
+            raise ConfigurationError(f"{outer.call.tool.name} cannot call {tool.name} inside its transaction")
+        call = new_call(outer.actor, tool, arguments, outer.call.door, outer.call.id, outer.call.trace)
+        refuse_unless_allowed(call.actor, tool)
+        args = validate(tool, arguments)
+        value: BaseModel = tool.handler(Context(self, call, outer.effects, outer.tx), args)
+        outer.effects.nested.append(call)
+        return value
+
+    def _admit(self, call: Call) -> ToolInput:
+        """Decide, validate, and pass what surrounds the call; a refusal undoes what was passed already."""
+        refuse_unless_allowed(call.actor, call.tool)
+        args = validate(call.tool, call.arguments)
+        passed: list[Around] = []
+        try:
+            for part in self.around:
+                part.before(call)
+                passed.append(part)
+        except RookeryError as error:
+            for part in reversed(passed):
+                part.after(call, error)
+            raise
+        return args
+
+    async def _run(self, call: Call, args: ToolInput) -> Result:
+        if call.tool.effect == "write":
+            return await self._write(call, args)
+        if call.tool.effect == "external":
+            return await self._external(call, args)
+        return await self._read(call, args)
+
+    async def _read(self, call: Call, args: ToolInput) -> Result:
+        """The record is on its way before the read starts, and durable before the result is released."""
+        tool = call.tool
+        recorded = self.database.record(to_record(call, None))
+        try:
+            if tool.inline:
+                value: BaseModel = tool.handler(Context(self, call, Effects(), None), args)
+            else:
+                value = await self.database.read(
+                    lambda tx: tool.handler(Context(self, call, Effects(), tx), args),
+                    timeout_s=tool.timeout_s,
+                )
+            result = checked_result(tool, value)
+        except BaseException as error:
+            await recorded
+            if not isinstance(error, asyncio.CancelledError):
+                await self.database.record(to_record(call, error))
+            raise
+        await recorded
+        return result
+
+    async def _write(self, call: Call, args: ToolInput) -> Result:
+        """The handler's changes and the record are one transaction: both are there afterwards, or neither."""
+        tool = call.tool
+        effects = Effects()
+
+        def work(tx: Any) -> Result:
+            # The database may run this again after a rolled-back batch, so nothing may be left of the first run.
+            effects.events.clear()
+            effects.nested.clear()
+            return checked_result(tool, tool.handler(Context(self, call, effects, tx), args))
+
+        def records(error: BaseException | None) -> list[Record]:
+            inner = [to_record(nested, None) for nested in effects.nested] if error is None else []
+            return [*inner, to_record(call, error)]
+
+        result = await self.database.write(work, records=records, timeout_s=tool.timeout_s)
+        for event in effects.events:
+            self.events.publish(event)
+        return result
+
+    async def _external(self, call: Call, args: ToolInput) -> Result:
+        """Intent before the world is touched, outcome after; no transaction is open in between."""
+        tool = call.tool
+        effects = Effects()
+        await self.database.record(to_record(call, None, intent=True))
+        try:
+            async with asyncio.timeout(tool.timeout_s):
+                result = checked_result(tool, await tool.handler(Context(self, call, effects, None), args))
+        except TimeoutError as error:
+            late = TimedOut(
+                f"{tool.name} did not finish within {tool.timeout_s:g} s", hint="try again, or ask for less"
+            )
+            await self.database.record(to_record(call, late))
+            raise late from error
+        except BaseException as error:
+            recorded = self.database.record(to_record(call, error))
+            if not isinstance(error, asyncio.CancelledError):
+                await recorded
+            raise
+        await self.database.record(to_record(call, None))
+        for event in effects.events:
+            self.events.publish(event)
+        return result
+
+
+def new_call(
+    actor: Actor, tool: Tool, arguments: dict[str, Any], door: Door, request_id: str | None, trace: str | None
+) -> Call:
+    """A call that starts now."""
+    started = time.monotonic()
+    return Call(
+        id=request_id or new_id("req"),
+        actor=actor,
+        tool=tool,
+        arguments=arguments,
+        door=door,
+        trace=trace,
+        digest=input_digest(arguments),
+        at_ms=time.time_ns() // 1_000_000,
+        started=started,
+        deadline=started + tool.timeout_s,
+    )
+
+
+def refuse_unless_allowed(actor: Actor, tool: Tool) -> None:
+    """Raise what `decide` says unless it allows the call."""
+    decision = decide(actor, tool)
+    if decision.outcome == "allow":
+        return
+    if decision.outcome == "hide":
+        raise NotFound(f"there is no tool {tool.name}", hint=decision.hint, layer=decision.layer)
+    kind = ApprovalRequired if decision.outcome == "ask" else PermissionDenied
+    raise kind(decision.reason, hint=decision.hint, layer=decision.layer)
+
+
+def validate(tool: Tool, arguments: dict[str, Any]) -> ToolInput:
+    """The arguments as the tool's model, or InvalidParams that names each field at fault."""
+    try:
+        return tool.input.model_validate(arguments)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
+            for fault in error.errors(include_url=False, include_input=False, include_context=False)[:8]
+        )
+        names = ", ".join(tool.input_schema.get("properties", {})) or "none"
+        raise InvalidParams(f"{tool.name}: {faults}", hint=f"arguments: {names}") from None
+
+
+def checked_result(tool: Tool, value: Any) -> Result:
+    """The answer in both faces; a handler that returns something else than it declared has a bug."""
+    if not isinstance(value, tool.output):
+        raise SerializationError(f"{tool.name} returned {type(value).__name__}, not {tool.output.__name__}")
+    return make_result(value)
+
+
+_OUTCOMES: dict[type[RookeryError], RecordOutcome] = {
+    PermissionDenied: "refused",
+    ApprovalRequired: "refused",
+    InvalidParams: "invalid",
+    TimedOut: "timeout",
+    RequestCancelled: "cancelled",
+}
+
+
+def to_record(call: Call, error: BaseException | None, *, intent: bool = False) -> Record:
+    """The audit record of `call`, as far as it has come."""
+    actor, tool = call.actor, call.tool
+    outcome: RecordOutcome
+    if isinstance(error, asyncio.CancelledError):
+        outcome, code = "cancelled", RequestCancelled.code
+    elif isinstance(error, RookeryError):
+        outcome, code = _OUTCOMES.get(type(error), "failed"), error.code
+    elif error is not None:
+        outcome, code = "failed", InternalError.code
+    else:
+        outcome, code = ("intent" if intent else "allowed" if tool.effect == "read" else "done"), None
+    return Record(
+        at_ms=call.at_ms,
+        tenant=actor.tenant,
+        kind=actor.kind,
+        subject=actor.subject,
+        agent=actor.agent,
+        profile=actor.profile,
+        project=actor.project,
+        issue=actor.issue,
+        session=actor.session,
+        source=actor.source,
+        request=call.id,
+        trace=call.trace,
+        tool=tool.name,
+        effect=tool.effect,
+        outcome=outcome,
+        code=code,
+        layer=error.layer if isinstance(error, RookeryError) else None,
+        input_digest=call.digest,
+        duration_us=int((time.monotonic() - call.started) * 1_000_000),
+    )

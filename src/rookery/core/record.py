@@ -1,0 +1,42 @@
+"""The audit record of a call: who called what, when, and how it ended. Never what was said."""
+
+import hashlib
+import json
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+RecordOutcome = Literal["allowed", "intent", "done", "refused", "invalid", "failed", "timeout", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One row of the audit log. `input_digest` proves what was sent without keeping it."""
+
+    at_ms: int
+    tenant: str
+    kind: str
+    subject: str
+    agent: str | None
+    profile: str | None
+    project: str | None
+    issue: str | None
+    session: str | None
+    source: str
+    request: str
+    trace: str | None
+    tool: str
+    effect: str
+    outcome: RecordOutcome
+    code: str | None
+    layer: str | None
+    input_digest: str
+    duration_us: int
+
+
+COLUMNS = tuple(field.name for field in fields(Record))
+
+
+def input_digest(arguments: dict[str, Any]) -> str:
+    """SHA-256 over the arguments in a fixed order."""
+    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,192 @@
+"""The declaration of a tool: `@tool` beside its handler is the only place where a tool is named."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict
+
+from rookery.core.schema import compact_schema
+
+Effect = Literal["read", "write", "external"]
+Tier = Literal["observe", "act", "destructive", "privileged"]
+Group = Literal["Read", "Write", "Phase", "Review", "System"]
+Binding = Literal["project", "issue"]
+Principals = Literal["any", "people"]
+
+PROFILES: dict[str, str] = {
+    "W": "worker",
+    "R": "researcher",
+    "J": "judge",
+    "S": "scanner",
+    "A": "architect",
+    "P": "planner",
+    "I": "intake",
+}
+EVERY_PROFILE = "".join(PROFILES)
+DEFAULT_TIMEOUT_S = 60.0
+
+
+class ToolInput(BaseModel):
+    """Base of every tool's arguments: an argument that the schema does not name is refused."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class NoInput(ToolInput):
+    """For tools that take no arguments."""
+
+
+class ToolOutput(BaseModel):
+    """Base of every tool's result. Defaults are part of what a caller reads, so they are always sent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool, complete: what it is called, who may have it, what it does, how it runs."""
+
+    name: str
+    title: str
+    description: str
+    effect: Effect
+    action: str
+    tier: Tier
+    group: Group
+    profiles: frozenset[str]
+    critical: frozenset[str]
+    default: bool
+    principals: Principals
+    scopes: tuple[str, ...]
+    bundles: frozenset[str]
+    requires: str | None
+    needs: str | None
+    scheduler_blocked: bool
+    interactive: bool
+    networking: bool
+    max_depth: int | None
+    binds: Binding | None
+    phases: frozenset[str] | None
+    min_trust: int
+    budget: str | None
+    rate_per_minute: int | None
+    idempotent: bool
+    deprecated: bool
+    inline: bool
+    timeout_s: float
+    input: type[ToolInput]
+    output: type[BaseModel]
+    handler: Callable[..., Any]
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+    module: str
+    domain: str = ""
+
+
+def _letters(letters: str) -> frozenset[str]:
+    unknown = set(letters) - set(PROFILES)
+    if unknown:
+        raise TypeError(f"unknown profile letters {sorted(unknown)}; known: {EVERY_PROFILE}")
+    return frozenset(PROFILES[letter] for letter in letters)
+
+
+def _models(handler: Callable[..., Any]) -> tuple[type[ToolInput], type[BaseModel]]:
+    hints = get_type_hints(handler)
+    parameters = list(inspect.signature(handler).parameters)
+    if len(parameters) != 2 or "return" not in hints:
+        raise TypeError(f"{handler.__name__} must be (ctx, args: Model) -> Model")
+    given, result = hints.get(parameters[1]), hints["return"]
+    if not (isinstance(given, type) and issubclass(given, ToolInput)):
+        raise TypeError(f"{handler.__name__}: the second parameter must be a ToolInput")
+    if not (isinstance(result, type) and issubclass(result, BaseModel)):
+        raise TypeError(f"{handler.__name__} must return a pydantic model")
+    return given, result
+
+
+def tool(
+    *,
+    title: str,
+    effect: Effect,
+    action: str,
+    tier: Tier,
+    group: Group,
+    profiles: str,
+    default: bool,
+    critical: str = "",
+    principals: Principals = "any",
+    scopes: tuple[str, ...] = (),
+    bundles: tuple[str, ...] = (),
+    requires: str | None = None,
+    needs: str | None = None,
+    scheduler_blocked: bool = False,
+    interactive: bool = False,
+    networking: bool = False,
+    max_depth: int | None = None,
+    binds: Binding | None = None,
+    phases: tuple[str, ...] | None = None,
+    min_trust: int = 0,
+    budget: str | None = None,
+    rate_per_minute: int | None = None,
+    idempotent: bool = False,
+    deprecated: bool = False,
+    inline: bool = False,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> Callable[[Callable[..., Any]], Tool]:
+    """Declare the decorated handler as a tool.
+
+    `requires` names a service without which the tool is hidden; `needs` names a setting or extra without which it
+    stays listed and its handler says what is missing. `inline` is for handlers that touch neither database nor
+    files: they run on the event loop.
+    """
+
+    def declare(handler: Callable[..., Any]) -> Tool:
+        given, result = _models(handler)
+        if (effect == "external") != inspect.iscoroutinefunction(handler):
+            raise TypeError(f"{handler.__name__}: external handlers are async, all others are not")
+        if inline and effect != "read":
+            raise TypeError(f"{handler.__name__}: only read handlers can run inline")
+        return Tool(
+            name=handler.__name__,
+            title=title,
+            description=inspect.cleandoc(handler.__doc__ or ""),
+            effect=effect,
+            action=action,
+            tier=tier,
+            group=group,
+            profiles=_letters(profiles),
+            critical=_letters(critical),
+            default=default,
+            principals=principals,
+            scopes=(action, *scopes),
+            bundles=frozenset(bundles),
+            requires=requires,
+            needs=needs,
+            scheduler_blocked=scheduler_blocked,
+            interactive=interactive,
+            networking=networking,
+            max_depth=max_depth,
+            binds=binds,
+            phases=frozenset(phases) if phases is not None else None,
+            min_trust=min_trust,
+            budget=budget,
+            rate_per_minute=rate_per_minute,
+            idempotent=idempotent,
+            deprecated=deprecated,
+            inline=inline,
+            timeout_s=timeout_s,
+            input=given,
+            output=result,
+            handler=handler,
+            input_schema=compact_schema(given, "validation"),
+            output_schema=compact_schema(result, "serialization"),
+            module=handler.__module__,
+        )
+
+    return declare
+
+
+def plain_name(name: str) -> str:
+    """The listed spelling of a tool's name: the seeds' `corvid_` prefix is an alias everywhere."""
+    return name.removeprefix("corvid_")
