@@ -1,0 +1,59 @@
+"""Pieces that tables and migrations of every domain are made of."""
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+"""Every table of the product and its plugins. Migrations build them; a test compares the two."""
+
+
+def text(name: str, *, null: bool = False, primary_key: bool = False) -> sa.Column[str]:
+    """A text column; not null unless said."""
+    return sa.Column(name, sa.Text, nullable=null, primary_key=primary_key)
+
+
+def whole(name: str, *, null: bool = False) -> sa.Column[int]:
+    """A 64-bit whole number."""
+    return sa.Column(name, sa.BigInteger, nullable=null)
+
+
+def flag(name: str) -> sa.Column[bool]:
+    return sa.Column(name, sa.Boolean, nullable=False)
+
+
+def json_text(name: str, *, null: bool = False) -> sa.Column[object]:
+    """A JSON value. Python's None is SQL's NULL, not JSON's."""
+    return sa.Column(name, sa.JSON(none_as_null=True), nullable=null)
+
+
+def serial(name: str = "id") -> sa.Column[int]:
+    """A number that the database counts up."""
+    kind = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+    return sa.Column(name, kind, primary_key=True, autoincrement=True)
+
+
+def append_only(table: str, *, may_set: str | None = None) -> dict[str, list[str]]:
+    """Statements, by dialect, after which rows of `table` can only be added.
+
+    `may_set` names one column that may be filled in once, from NULL.
+    """
+    message = f"{table} is append-only"
+    once = f" WHEN NOT (OLD.{may_set} IS NULL AND NEW.{may_set} IS NOT NULL AND NEW.id = OLD.id)" if may_set else ""
+    sqlite = [
+        f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table}{once} BEGIN SELECT RAISE(ABORT, '{message}'); END",
+        f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, '{message}'); END",
+    ]
+    allowed = (
+        f"IF TG_OP = 'UPDATE' AND OLD.{may_set} IS NULL AND NEW.{may_set} IS NOT NULL "
+        f"AND (to_jsonb(NEW) - '{may_set}') = (to_jsonb(OLD) - '{may_set}') THEN RETURN NEW; END IF;"
+        if may_set
+        else ""
+    )
+    postgres = [
+        f"CREATE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN {allowed} RAISE EXCEPTION '{message}'; END $$",
+        f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table} "
+        f"FOR EACH ROW EXECUTE FUNCTION {table}_append_only()",
+        f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_append_only()",
+    ]
+    return {"sqlite": sqlite, "postgresql": postgres}

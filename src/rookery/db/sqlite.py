@@ -1,0 +1,211 @@
+"""SQLite: many readers, one writer thread per process, one writing process at a time.
+
+Writers of several processes would starve each other under busy_timeout alone (measured: "database is locked" and
+stalls of seconds), so every write transaction is `BEGIN IMMEDIATE` inside an advisory file lock, which the kernel
+frees when its holder dies. The writer thread takes whatever has been asked for meanwhile into one transaction, a
+savepoint each, so that many callers share one commit.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.pool import NullPool
+
+from rookery.core.call import Records
+from rookery.core.record import Record
+from rookery.db.database import Database
+from rookery.db.items import Note, WriteJob
+from rookery.db.pool import Pool
+from rookery.db.sqlite_writer import Writer
+from rookery.db.threads import WATCH, Job, Stopped, outcome_of
+from rookery.db.tx import Tx
+
+T = TypeVar("T")
+READERS = 8
+BUSY_MS = 5000
+
+
+def _configure(connection: sqlite3.Connection, _: object) -> None:
+    connection.isolation_level = None
+    for pragma in (
+        f"busy_timeout={BUSY_MS}",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        # Without it INSERT OR REPLACE would delete a row of an append-only table and no trigger would fire.
+        "recursive_triggers=ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def raw(connection: sa.Connection) -> sqlite3.Connection:
+    """The driver's own connection below SQLAlchemy's."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+class FileLock:
+    """The advisory lock beside the database file. Closing it, or dying, gives it back."""
+
+    def __init__(self, path: str) -> None:
+        self._file = open(f"{path}.lock", "a", encoding="utf-8")  # noqa: SIM115 - lives as long as its writer
+
+    def __enter__(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        # The writer that replaces a lost one has closed the file, which gave the lock back already.
+        with contextlib.suppress(ValueError):
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Reader:
+    """One thread's read-only connection."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._connection = engine.connect()
+        self._raw = raw(self._connection)
+        self._raw.execute("PRAGMA query_only=ON")
+
+    def run(self, job: Job[Any]) -> Any:
+        self._raw.execute("BEGIN")
+        try:
+            return job.run(Tx(self._connection), self._raw.interrupt)
+        finally:
+            with contextlib.suppress(Stopped):
+                self._connection.rollback()
+                if self._raw.in_transaction:
+                    self._raw.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class SqliteDatabase(Database):
+    """A database in one file. Safe for any number of processes on one machine."""
+
+    def __init__(self, url: str, *, full_reads: bool = False) -> None:
+        self.url = url
+        self.path = sa.make_url(url).database or ""
+        self._full_reads = full_reads
+        folder = os.path.dirname(self.path)
+        if folder:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        self._engine = sa.create_engine(
+            url, poolclass=NullPool, connect_args={"check_same_thread": False, "timeout": BUSY_MS / 1000}
+        )
+        event.listen(self._engine, "connect", _configure)
+        self._pool = Pool("read", READERS, lambda: _Reader(self._engine))
+        self._writer: Writer | None = None
+        self._lock = threading.Lock()
+        self._peek: sqlite3.Connection | None = None
+        self._closed = False
+
+    async def read(self, work: Callable[[Any], T], *, timeout_s: float = 60.0) -> T:
+        job = Job(work, timeout_s, asyncio.get_running_loop())
+        self._pool.submit(job)
+        return await outcome_of(job)
+
+    async def write(self, work: Callable[[Any], T], *, records: Records, timeout_s: float = 60.0) -> T:
+        job = WriteJob(work, records, timeout_s, asyncio.get_running_loop())
+        WATCH.add(job)
+        self._ready_writer().put(job)
+        return await outcome_of(job)
+
+    def record(self, record: Record) -> Awaitable[None]:
+        note = Note(record, asyncio.get_running_loop(), durable=self._full_reads or record.effect != "read")
+        self._ready_writer().put(note)
+        return note.future
+
+    def _ready_writer(self) -> Writer:
+        writer = self._writer
+        if writer is None or writer.lost:
+            with self._lock:
+                if self._writer is None:
+                    self._writer = self._new_writer()
+                writer = self._writer
+        return writer
+
+    def _new_writer(self) -> Writer:
+        return Writer(
+            self._engine,
+            FileLock(self.path),
+            lambda tx, records: self.seal(tx, records),
+            self._replace_writer,
+        )
+
+    def _replace_writer(self, lost: Writer) -> None:
+        with self._lock:
+            self._writer = self._new_writer()
+            lost.hand_over(self._writer)
+
+    def direct(self, work: Callable[[Tx], T], *, write: bool = False) -> T:
+        with self._engine.connect() as connection:
+            driver = raw(connection)
+            with self._file_lock() if write else contextlib.nullcontext():
+                driver.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                try:
+                    value = work(Tx(connection))
+                    if write:
+                        driver.execute("COMMIT")
+                    return value
+                finally:
+                    connection.rollback()
+                    if driver.in_transaction:
+                        driver.execute("ROLLBACK")
+
+    @contextlib.contextmanager
+    def _file_lock(self) -> Generator[None]:
+        lock = FileLock(self.path)
+        try:
+            with lock:
+                yield
+        finally:
+            lock.close()
+
+    def epoch(self, name: str) -> int:
+        with self._lock:
+            if self._peek is None:
+                self._peek = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+                self._peek.execute("PRAGMA query_only=ON")
+            row = self._peek.execute("SELECT value FROM epochs WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else 0
+
+    def backup(self, folder: str, label: str) -> str | None:
+        if not self.direct(lambda tx: tx.scalar(sa.text("SELECT count(*) FROM sqlite_master"))):
+            return None
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        target = os.path.join(folder, f"rookery-{stamp}-{os.getpid()}-{label}.db")
+        with (
+            contextlib.closing(sqlite3.connect(self.path)) as source,
+            contextlib.closing(sqlite3.connect(target)) as copy,
+        ):
+            source.backup(copy)
+        os.chmod(target, 0o600)
+        return target
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._pool.close()
+        with self._lock:
+            if self._writer is not None:
+                self._writer.close()
+            if self._peek is not None:
+                self._peek.close()
+        self._engine.dispose()

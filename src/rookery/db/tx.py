@@ -1,0 +1,48 @@
+"""An open transaction, as stores see it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+_BUMP = sa.text(
+    "INSERT INTO epochs (name, value) VALUES (:name, 1) "
+    "ON CONFLICT (name) DO UPDATE SET value = epochs.value + 1 RETURNING value"
+)
+
+
+class Tx:
+    """Runs statements in the transaction that the pipeline opened. Stores never commit."""
+
+    __slots__ = ("bumped", "connection")
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self.connection = connection
+        self.bumped: dict[str, int] = {}
+
+    @property
+    def dialect(self) -> str:
+        return self.connection.dialect.name
+
+    def one(self, statement: sa.Executable) -> sa.Row[Any] | None:
+        """The first row, or None."""
+        return self.connection.execute(statement).first()
+
+    def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
+        """Every row."""
+        return self.connection.execute(statement).all()
+
+    def scalar(self, statement: sa.Executable) -> Any:
+        """The first column of the first row, or None."""
+        return self.connection.execute(statement).scalar()
+
+    def run(self, statement: sa.Executable, rows: Sequence[Mapping[str, Any]] | None = None) -> int:
+        """Run a change, once or for each of `rows`, and say how many rows it touched."""
+        if rows is None:
+            return cast("sa.CursorResult[Any]", self.connection.execute(statement)).rowcount
+        return cast("sa.CursorResult[Any]", self.connection.execute(statement, list(rows))).rowcount
+
+    def bump(self, name: str) -> None:
+        """Mark that what others cache under `name` is out of date, as of this commit."""
+        row = self.connection.execute(_BUMP, {"name": name}).one()
+        self.bumped[name] = row.value
