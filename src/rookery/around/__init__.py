@@ -1,0 +1,1 @@
+"""What surrounds every call: the audit log, rate limits, timing, logs."""
