@@ -1,0 +1,72 @@
+"""Puts a platform together. The only file that knows every layer."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+
+from rookery.around import audit
+from rookery.around.rate import RateLimit
+from rookery.around.timing import Metrics
+from rookery.core.call import Calls
+from rookery.core.events import Events
+from rookery.core.registry import Registry
+from rookery.db.database import Database, open_database
+from rookery.db.migrate import Migration, migrate
+from rookery.identity.resolve import Resolver
+from rookery.identity.store import DEFAULT_TENANT, IdentityStore
+from rookery.plugins import load_domains
+from rookery.settings import Settings
+
+
+@dataclass(slots=True)
+class Platform:
+    """What the doors are handed: settings, the call path, identities, and the database below them."""
+
+    settings: Settings
+    registry: Registry
+    database: Database
+    calls: Calls
+    resolver: Resolver
+    metrics: Metrics
+    events: Events
+    migrations: Mapping[str, Sequence[Migration]] = field(default_factory=dict[str, Sequence[Migration]])
+
+    def close(self) -> None:
+        """Finish what is under way and let go of the database."""
+        self.database.close()
+
+
+def make_platform(
+    settings: Settings, *, prepare: bool = True, extra: Mapping[str, ModuleType] | None = None
+) -> Platform:
+    """A platform on the home folder of `settings`. `prepare` creates and migrates what is missing.
+
+    `extra` are domains that the caller brings along, by name.
+    """
+    domains = load_domains(plugins=settings.plugins, extra=extra)
+    os.makedirs(settings.home, mode=0o700, exist_ok=True)
+    database = open_database(settings.database_url, reads=settings.audit_reads)
+    try:
+        if prepare:
+            migrate(database, domains.migrations, settings.backups)
+            database.direct(lambda tx: IdentityStore(tx, DEFAULT_TENANT).set_up(), write=True)
+    except BaseException:
+        database.close()
+        raise
+    database.seal = audit.append
+    database.tick = audit.seal_pending
+    metrics, events = Metrics(), Events()
+    around = (RateLimit(settings.rate_calls_per_minute), metrics)
+    calls = Calls(domains.registry, database, around, events, facts={"port": settings.port})
+    resolver = Resolver(domains.registry, domains.services, hide_unavailable=settings.hide_unavailable)
+    return Platform(
+        settings=settings,
+        registry=domains.registry,
+        database=database,
+        calls=calls,
+        resolver=resolver,
+        metrics=metrics,
+        events=events,
+        migrations=domains.migrations,
+    )

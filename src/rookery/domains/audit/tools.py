@@ -1,0 +1,91 @@
+"""Tools that read the audit log. Nothing here can write it."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic import Field
+
+from rookery.around.audit import audit_log, verify
+from rookery.core.context import Context
+from rookery.core.pages import decode_cursor, encode_cursor
+from rookery.core.tool import NoInput, ToolInput, ToolOutput, tool
+
+
+class ListAuditRecords(ToolInput):
+    tool: str | None = Field(None, max_length=100, description="Only calls of this tool.")
+    agent: str | None = Field(None, max_length=100, description="Only calls of the agent with this id.")
+    outcome: str | None = Field(None, max_length=20, description="Only done, allowed, refused, failed, ….")
+    limit: int = Field(50, ge=1, le=500, description="At most this many, newest first.")
+    cursor: str | None = Field(None, max_length=200, description="Where the next page starts, as returned.")
+
+
+class AuditRecord(ToolOutput):
+    id: int
+    at_ms: int
+    subject: str
+    agent: str | None
+    session: str | None
+    request: str
+    tool: str
+    outcome: str
+    code: str | None
+    layer: str | None
+    duration_us: int
+
+
+class AuditRecords(ToolOutput):
+    records: list[AuditRecord]
+    next_cursor: str | None
+
+
+class AuditState(ToolOutput):
+    intact: bool
+    seals: int
+    records: int
+    unsealed: int
+    head: str
+    broken_at: int | None
+    why: str | None
+
+
+@tool(
+    title="List audit records", effect="read", action="audit:read", tier="observe", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def list_audit_records(ctx: Context, args: ListAuditRecords) -> AuditRecords:
+    """List recorded calls, newest first. Use it to see who did what and what was refused.
+    Returns records without arguments or results, at most 500 a page. Only for people."""
+    table = audit_log.c
+    wanted = sa.select(audit_log).where(table.tenant == ctx.actor.tenant).order_by(table.id.desc())
+    filters: dict[str, Any] = {"tool": args.tool, "agent": args.agent, "outcome": args.outcome}
+    for name, value in filters.items():
+        if value is not None:
+            wanted = wanted.where(table[name] == value)
+    after = decode_cursor(args.cursor)
+    if after is not None:
+        wanted = wanted.where(table.id < int(after))
+    rows = ctx.tx.all(wanted.limit(args.limit + 1))
+    fields = AuditRecord.model_fields
+    return AuditRecords(
+        records=[AuditRecord(**{name: row._mapping[name] for name in fields}) for row in rows[: args.limit]],
+        next_cursor=encode_cursor(str(rows[args.limit - 1].id)) if len(rows) > args.limit else None,
+    )
+
+
+@tool(
+    title="Verify audit", effect="read", action="audit:read", tier="observe", group="System", profiles="",
+    default=False, principals="people", timeout_s=600,
+)  # fmt: skip
+def verify_audit(ctx: Context, args: NoInput) -> AuditState:
+    """Compute the audit log's hash chain again. Use it to prove that no record was changed or removed.
+    Returns whether it is intact, and the first break. Only for people; reads the whole log."""
+    state = verify(ctx.tx)
+    return AuditState(
+        intact=state.broken_at is None,
+        seals=state.seals,
+        records=state.records,
+        unsealed=state.unsealed,
+        head=state.head,
+        broken_at=state.broken_at,
+        why=state.why,
+    )

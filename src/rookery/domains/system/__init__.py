@@ -1,0 +1,1 @@
+"""The server itself: is it there, and which one is it?"""

@@ -1,0 +1,353 @@
+"""Tools for the owner: bundles, grants, tokens, and why an agent has a tool or not."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic import AwareDatetime, Field
+
+from rookery.core.context import Context
+from rookery.core.decide import decide, explain
+from rookery.core.errors import InvalidParams
+from rookery.core.tool import NoInput, ToolInput, ToolOutput, tool
+from rookery.identity.access import AccessStore
+from rookery.identity.presets import PRESETS
+from rookery.identity.resolve import Binding, Resolver, known_names
+from rookery.identity.store import IdentityStore
+
+
+class Bundle(ToolOutput):
+    id: str
+    name: str
+    description: str
+    preset: bool
+    tools: list[str]
+    prompt: str
+
+
+class Bundles(ToolOutput):
+    bundles: list[Bundle]
+
+
+class HeldBundles(ToolOutput):
+    holder: str
+    bundles: list[str]
+
+
+class Grant(ToolOutput):
+    id: str
+    agent: str
+    tool: str
+    reason: str
+    expires_at: str | None
+    revoked: bool
+
+
+class Grants(ToolOutput):
+    grants: list[Grant]
+
+
+class Token(ToolOutput):
+    id: str
+    name: str
+    holder: str
+    holder_kind: str
+    scopes: list[str]
+    expires_at: str | None
+    revoked: bool
+
+
+class NewToken(Token):
+    secret: str
+
+
+class Tokens(ToolOutput):
+    tokens: list[Token]
+
+
+class Done(ToolOutput):
+    id: str
+    done: str
+
+
+class LayerVerdict(ToolOutput):
+    layer: str
+    outcome: str
+    reason: str
+
+
+class Explanation(ToolOutput):
+    tool: str
+    outcome: str
+    layer: str
+    reason: str
+    layers: list[LayerVerdict]
+
+
+class SaveBundle(ToolInput):
+    name: str = Field(min_length=1, max_length=100, description="Unique name; an existing custom bundle is replaced.")
+    tools: list[str] = Field(description="Tools that holders get; privileged ones are refused.")
+    description: str = Field("", max_length=500, description="What it is for.")
+    prompt: str = Field("", max_length=10_000, description="Text added to its holders' prompts.")
+
+
+class BundleName(ToolInput):
+    bundle: str = Field(min_length=1, max_length=100, description="Name or id.")
+
+
+class AssignBundle(BundleName):
+    agent: str | None = Field(None, max_length=100, description="Agent that gets it; or give a project.")
+    project: str | None = Field(None, max_length=100, description="Project whose agents get it.")
+    remove: bool = Field(False, description="Take it away instead.")
+
+
+class GrantTool(ToolInput):
+    agent: str = Field(min_length=1, max_length=100, description="Name or id.")
+    tool: str = Field(min_length=1, max_length=100, description="Tool to give; may be privileged.")
+    reason: str = Field("", max_length=500, description="Why, for the record.")
+    expires_at: AwareDatetime | None = Field(None, description="End, ISO 8601 with zone; absent: until revoked.")
+
+
+class RowId(ToolInput):
+    id: str = Field(min_length=1, max_length=100, description="Id as listed.")
+
+
+class CreateToken(ToolInput):
+    name: str = Field(min_length=1, max_length=100, description="What it is for.")
+    agent: str | None = Field(None, max_length=100, description="Agent it acts as; absent: the calling person.")
+    scopes: list[str] = Field(default=["*"], min_length=1, description="Such as tracker:*, tool:ping or *.")
+    expires_at: AwareDatetime | None = Field(None, description="End, ISO 8601 with zone; absent: until revoked.")
+
+
+class ExplainAccess(ToolInput):
+    tool: str = Field(min_length=1, max_length=100, description="Tool to explain.")
+    agent: str | None = Field(None, max_length=100, description="Agent; absent: the default agent.")
+    agent_type: str | None = Field(None, max_length=20, description="Profile of the session.")
+    project: str | None = Field(None, max_length=100, description="Project of the session.")
+    scheduler: bool = Field(False, description="Whether a schedule started the session.")
+
+
+def _ms(moment: datetime | None) -> int | None:
+    return None if moment is None else int(moment.timestamp() * 1000)
+
+
+def _iso(ms: int | None) -> str | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _access(ctx: Context) -> AccessStore:
+    return AccessStore(ctx.tx, ctx.actor.tenant)
+
+
+def _grant(row: sa.Row[Any]) -> Grant:
+    return Grant(
+        id=row.id,
+        agent=row.agent,
+        tool=row.tool,
+        reason=row.reason,
+        expires_at=_iso(row.expires_ms),
+        revoked=row.revoked_ms is not None,
+    )
+
+
+def _token(row: sa.Row[Any]) -> Token:
+    return Token(
+        id=row.id,
+        name=row.name,
+        holder=row.holder,
+        holder_kind=row.holder_kind,
+        scopes=row.scopes,
+        expires_at=_iso(row.expires_ms),
+        revoked=row.revoked_ms is not None,
+    )
+
+
+@tool(
+    title="List bundles", effect="read", action="identity:read", tier="observe", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def list_bundles(ctx: Context, args: NoInput) -> Bundles:
+    """List the bundles of tools, presets first. Use it to choose what to assign.
+    Returns each with its tools and prompt text. Only for people."""
+    registry = ctx.platform.registry
+    presets = [
+        Bundle(
+            id=preset.id,
+            name=preset.name,
+            description=preset.description,
+            preset=True,
+            tools=sorted(registry.in_bundle(preset.id)),
+            prompt="",
+        )
+        for preset in PRESETS.values()
+    ]
+    custom = [
+        Bundle(
+            id=row.id,
+            name=row.name,
+            description=row.description,
+            preset=False,
+            tools=row.tools,
+            prompt=row.prompt,
+        )
+        for row in _access(ctx).custom_bundles()
+    ]
+    return Bundles(bundles=[*sorted(presets, key=lambda bundle: bundle.name), *custom])
+
+
+@tool(
+    title="Save bundle", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def save_bundle(ctx: Context, args: SaveBundle) -> Bundle:
+    """Create or replace a custom bundle. Use it for a set of tools that several agents share.
+    Returns the bundle. Only for people; presets cannot be replaced and privileged tools need grants."""
+    registry = ctx.platform.registry
+    names = sorted(known_names(args.tools, registry, "tools"))
+    privileged = [name for name in names if registry.require(name).tier == "privileged"]
+    if privileged:
+        raise InvalidParams(f"bundles carry no privileged tools: {', '.join(privileged)}", hint="use grant_tool")
+    bundle = _access(ctx).save_bundle(args.name, names, args.description, args.prompt)
+    ctx.publish("ScopeChanged")
+    return Bundle(
+        id=bundle, name=args.name, description=args.description, preset=False, tools=names, prompt=args.prompt
+    )
+
+
+@tool(
+    title="Delete bundle", effect="write", action="identity:write", tier="destructive", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def delete_bundle(ctx: Context, args: BundleName) -> Done:
+    """Delete a custom bundle and take it from all holders. Use it when nobody should have it any more.
+    Returns its id. Only for people; presets cannot be deleted."""
+    bundle = _access(ctx).delete_bundle(args.bundle)
+    ctx.publish("ScopeChanged")
+    return Done(id=bundle, done="deleted")
+
+
+@tool(
+    title="Assign bundle", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def assign_bundle(ctx: Context, args: AssignBundle) -> HeldBundles:
+    """Give a bundle to an agent or to every agent of a project, or take it away. Use it to add tools to a role.
+    Returns the holder's bundles. Only for people; agents with an explicit list do not get project bundles."""
+    if (args.agent is None) == (args.project is None):
+        raise InvalidParams("give either an agent or a project", hint="one of the two")
+    store, access = IdentityStore(ctx.tx, ctx.actor.tenant), _access(ctx)
+    bundle = access.bundle_id(args.bundle)
+    if args.agent is not None:
+        holder = store.agent(args.agent).id
+        access.use_bundle(bundle, holder, "agent", remove=args.remove)
+    else:
+        holder = store.project(args.project or "").id
+        access.use_bundle(bundle, holder, "project", remove=args.remove)
+    ctx.publish("ScopeChanged", subject=holder)
+    return HeldBundles(holder=holder, bundles=access.held_bundles(holder))
+
+
+@tool(
+    title="Grant tool", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def grant_tool(ctx: Context, args: GrantTool) -> Grant:
+    """Give one agent one tool, privileged ones included, for a time or until revoked. Use it for exceptions.
+    Returns the grant. Only for people."""
+    name = ctx.platform.registry.require(args.tool).name
+    agent = IdentityStore(ctx.tx, ctx.actor.tenant).agent(args.agent)
+    access = _access(ctx)
+    grant = access.grant(agent.id, name, args.reason, ctx.actor.subject, _ms(args.expires_at))
+    ctx.publish("ScopeChanged", subject=agent.id)
+    return next(_grant(row) for row in access.grants(agent.id) if row.id == grant)
+
+
+@tool(
+    title="Revoke grant", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def revoke_grant(ctx: Context, args: RowId) -> Done:
+    """End a grant now. Use it when the exception is over; live sessions lose the tool at once.
+    Returns its id. Only for people; an ended grant cannot be revived."""
+    _access(ctx).revoke_grant(args.id)
+    ctx.publish("ScopeChanged")
+    return Done(id=args.id, done="revoked")
+
+
+@tool(
+    title="List grants", effect="read", action="identity:read", tier="observe", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def list_grants(ctx: Context, args: NoInput) -> Grants:
+    """List all grants, ended ones included. Use it to see who was given what, and why.
+    Returns id, agent, tool, reason and end. Only for people."""
+    return Grants(grants=[_grant(row) for row in _access(ctx).grants()])
+
+
+@tool(
+    title="Create token", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def create_token(ctx: Context, args: CreateToken) -> NewToken:
+    """Make a bearer token for an agent or for yourself. Use it for clients that connect over HTTP.
+    Returns the secret, this once only. Only for people."""
+    access = _access(ctx)
+    if args.agent is not None:
+        holder = IdentityStore(ctx.tx, ctx.actor.tenant).agent(args.agent).id
+        made = access.create_token(args.name, holder, "agent", args.scopes, ctx.actor.subject, _ms(args.expires_at))
+    else:
+        me = ctx.actor.subject
+        made = access.create_token(args.name, me, "person", args.scopes, me, _ms(args.expires_at))
+    token, secret = made
+    row = next(row for row in access.tokens() if row.id == token)
+    return NewToken(secret=secret, **_token(row).model_dump())
+
+
+@tool(
+    title="List tokens", effect="read", action="identity:read", tier="observe", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def list_tokens(ctx: Context, args: NoInput) -> Tokens:
+    """List all tokens, ended ones included, never their secrets. Use it to find one to revoke.
+    Returns id, holder, scopes and end. Only for people."""
+    return Tokens(tokens=[_token(row) for row in _access(ctx).tokens()])
+
+
+@tool(
+    title="Revoke token", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def revoke_token(ctx: Context, args: RowId) -> Done:
+    """End a token now. Use it when a secret leaked or is not needed any more.
+    Returns its id. Only for people; an ended token cannot be revived."""
+    _access(ctx).revoke_token(args.id)
+    return Done(id=args.id, done="revoked")
+
+
+@tool(
+    title="Explain access", effect="read", action="identity:read", tier="observe", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def explain_access(ctx: Context, args: ExplainAccess) -> Explanation:
+    """Say why an agent has a tool or not, layer by layer. Use it when a call was refused.
+    Returns the decision and each layer's verdict. Only for people."""
+    found = ctx.platform.registry.require(args.tool)
+    binding = Binding(
+        tenant=ctx.actor.tenant,
+        agent=args.agent,
+        profile=args.agent_type,
+        project=args.project,
+        scheduler=args.scheduler,
+    )
+    actor = Resolver(ctx.platform.registry, ctx.actor.services).resolve(ctx.tx, binding).actor
+    decision = decide(actor, found)
+    return Explanation(
+        tool=found.name,
+        outcome=decision.outcome,
+        layer=decision.layer,
+        reason=decision.reason,
+        layers=[
+            LayerVerdict(layer=verdict.layer, outcome=verdict.outcome, reason=verdict.reason)
+            for verdict in explain(actor, found)
+        ],
+    )

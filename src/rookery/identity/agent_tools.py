@@ -1,0 +1,206 @@
+"""Tools for the owner: projects, agents and profiles."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from rookery.core.context import Context
+from rookery.core.tool import PROFILES, NoInput, ToolInput, ToolOutput, tool
+from rookery.identity.access import AccessStore
+from rookery.identity.resolve import check_profile, known_names
+from rookery.identity.store import IdentityStore
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+Permissions = list[str] | Literal["default"]
+
+
+class Project(ToolOutput):
+    id: str
+    slug: str
+    name: str
+    path: str | None
+
+
+class Projects(ToolOutput):
+    projects: list[Project]
+
+
+class AgentSettings(ToolOutput):
+    id: str
+    name: str
+    permissions: list[str] | None
+    bundles: list[str]
+    mode: str
+    trust: int | None
+    restrict_networking: bool
+
+
+class AgentList(ToolOutput):
+    agents: list[AgentSettings]
+
+
+class Profile(ToolOutput):
+    profile: str
+    allowed: list[str] | None
+    disallowed: list[str] | None
+    warnings: list[str]
+
+
+class ProfileList(ToolOutput):
+    profiles: list[Profile]
+
+
+class CreateProject(ToolInput):
+    slug: str = Field(pattern=NAME, description="Short name, unique without regard to case.")
+    name: str | None = Field(None, min_length=1, max_length=200, description="Name for people; the slug if absent.")
+    path: str | None = Field(None, max_length=4096, description="Folder of the repository on the server.")
+
+
+class CreateAgent(ToolInput):
+    name: str = Field(pattern=NAME, description="Name, unique without regard to case.")
+    permissions: list[str] | None = Field(None, description="Exactly these tools; absent: the default set.")
+
+
+class UpdateAgent(ToolInput):
+    agent: str = Field(min_length=1, max_length=100, description="Name or id.")
+    permissions: Permissions | None = Field(
+        None,
+        description="Exactly these tools, privileged ones included; [] for none; 'default' for the default set.",
+    )
+    mode: Literal["ask", "act", "autonomy"] | None = Field(None, description="What needs a person's yes.")
+    trust: int | None = Field(None, ge=0, le=4, description="0 untrusted to 4 verified.")
+    restrict_networking: bool | None = Field(
+        None, description="Whether sessions started by other agents lose the tools that reach agents."
+    )
+
+
+class SetProfileTools(ToolInput):
+    profile: str = Field(min_length=1, max_length=20, description="worker, researcher, judge, scanner, ….")
+    allowed: Permissions | None = Field(
+        None, description="Keep only these; 'default' lifts the limit; absent: unchanged."
+    )
+    disallowed: list[str] | None = Field(None, description="Take these away; [] for none; absent: unchanged.")
+
+
+def _settings(ctx: Context, name_or_id: str) -> AgentSettings:
+    row = IdentityStore(ctx.tx, ctx.actor.tenant).agent(name_or_id)
+    return AgentSettings(
+        id=row.id,
+        name=row.name,
+        permissions=row.permissions,
+        bundles=AccessStore(ctx.tx, ctx.actor.tenant).held_bundles(row.id),
+        mode=row.mode,
+        trust=row.trust,
+        restrict_networking=row.restrict_networking,
+    )
+
+
+def _profile(ctx: Context, kind: str) -> Profile:
+    allowed, disallowed = IdentityStore(ctx.tx, ctx.actor.tenant).profile(kind)
+    critical = ctx.platform.registry.critical(kind)
+    lost = {name for name in critical if (allowed is not None and name not in allowed) or name in (disallowed or ())}
+    return Profile(
+        profile=kind,
+        allowed=allowed,
+        disallowed=disallowed,
+        warnings=[f"{kind} cannot do its work without {name}" for name in sorted(lost)],
+    )
+
+
+@tool(
+    title="List projects", effect="read", action="identity:read", tier="observe", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def list_projects(ctx: Context, args: NoInput) -> Projects:
+    """List the projects of this installation. Use it to find a slug or id to bind a session to.
+    Returns id, slug, name and path. Only for people."""
+    rows = IdentityStore(ctx.tx, ctx.actor.tenant).projects()
+    return Projects(projects=[Project(id=row.id, slug=row.slug, name=row.name, path=row.path) for row in rows])
+
+
+@tool(
+    title="Create project", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def create_project(ctx: Context, args: CreateProject) -> Project:
+    """Create a project. Use it once for each repository that agents work on.
+    Returns the project. Only for people; a slug that is taken is refused."""
+    row = IdentityStore(ctx.tx, ctx.actor.tenant).create_project(args.slug, args.name or args.slug, args.path)
+    return Project(id=row.id, slug=row.slug, name=row.name, path=row.path)
+
+
+@tool(
+    title="List agent settings", effect="read", action="identity:read", tier="observe", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def list_agent_settings(ctx: Context, args: NoInput) -> AgentList:
+    """List the agents with their tool permissions, bundles, mode and trust. Use it before changing one.
+    Returns every agent. Only for people."""
+    rows = IdentityStore(ctx.tx, ctx.actor.tenant).agents()
+    return AgentList(agents=[_settings(ctx, row.id) for row in rows])
+
+
+@tool(
+    title="Create agent", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def create_agent(ctx: Context, args: CreateAgent) -> AgentSettings:
+    """Create an agent identity. Use it to give one agent its own name, rights and record.
+    Returns its settings. Only for people; a name that is taken is refused."""
+    names = None
+    if args.permissions is not None:
+        names = sorted(known_names(args.permissions, ctx.platform.registry, "permissions"))
+    row = IdentityStore(ctx.tx, ctx.actor.tenant).create_agent(args.name, names)
+    ctx.publish("ScopeChanged", subject=row.id)
+    return _settings(ctx, row.id)
+
+
+@tool(
+    title="Update agent", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def update_agent(ctx: Context, args: UpdateAgent) -> AgentSettings:
+    """Change an agent's tools, mode, trust or networking filter. Use it to widen or narrow what it may do.
+    Returns the new settings; live sessions follow at once. Only for people."""
+    values: dict[str, object] = {}
+    if args.permissions == "default":
+        values["permissions"] = None
+    elif args.permissions is not None:
+        values["permissions"] = sorted(known_names(args.permissions, ctx.platform.registry, "permissions"))
+    for field in ("mode", "trust", "restrict_networking"):
+        if (value := getattr(args, field)) is not None:
+            values[field] = value
+    row = IdentityStore(ctx.tx, ctx.actor.tenant).update_agent(args.agent, **values)
+    ctx.publish("ScopeChanged", subject=row.id)
+    return _settings(ctx, row.id)
+
+
+@tool(
+    title="List profiles", effect="read", action="identity:read", tier="observe", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def list_profiles(ctx: Context, args: NoInput) -> ProfileList:
+    """List the seven profiles with their allowed and disallowed tools. Use it before changing one.
+    Returns null where nothing was set, and warnings. Only for people."""
+    return ProfileList(profiles=[_profile(ctx, kind) for kind in PROFILES.values()])
+
+
+@tool(
+    title="Set profile tools", effect="write", action="identity:write", tier="act", group="System", profiles="",
+    default=False, principals="people",
+)  # fmt: skip
+def set_profile_tools(ctx: Context, args: SetProfileTools) -> Profile:
+    """Narrow the tools of a profile. Use it to take tools from every agent of that type; it never adds any.
+    Returns the profile with a warning for each critical tool lost. Only for people."""
+    kind = check_profile(args.profile)
+    store = IdentityStore(ctx.tx, ctx.actor.tenant)
+    allowed, disallowed = store.profile(kind)
+    if args.allowed == "default":
+        allowed = None
+    elif args.allowed is not None:
+        allowed = sorted(known_names(args.allowed, ctx.platform.registry, "allowed"))
+    if args.disallowed is not None:
+        disallowed = sorted(known_names(args.disallowed, ctx.platform.registry, "disallowed")) or None
+    store.set_profile(kind, allowed, disallowed)
+    ctx.publish("ScopeChanged")
+    return _profile(ctx, kind)

@@ -1,0 +1,187 @@
+"""From a door's binding to an actor: the only place where rights are read from the database."""
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+from rookery.core.actor import NOTHING, Actor, Auth, Source
+from rookery.core.errors import ConfigurationError, InvalidParams, Unauthorized
+from rookery.core.registry import Registry
+from rookery.core.tool import PROFILES, plain_name
+from rookery.db.tx import Tx
+from rookery.identity.access import AccessStore, token_row
+from rookery.identity.presets import PRESETS
+from rookery.identity.store import DEFAULT_AGENT, DEFAULT_PROJECT, DEFAULT_TENANT, IdentityStore
+
+SOURCES = ("web", "cli", "stdio", "http", "agent", "algochat", "telegram", "discord", "slack")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What a door was told when the session began. Fixed for the session's life."""
+
+    tenant: str = DEFAULT_TENANT
+    agent: str | None = None
+    profile: str | None = None
+    project: str | None = None
+    issue: str | None = None
+    session: str | None = None
+    source: Source = "stdio"
+    depth: int = 1
+    scheduler: bool = False
+    as_owner: bool = False
+    scope_file: frozenset[str] | None = None
+    token: str | None = None
+    worktree: str | None = None
+    project_slug: str | None = None
+    symphony_dir: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """An actor, and the time until which it may be used without looking again."""
+
+    actor: Actor
+    good_until_ms: int | None
+
+
+def read_scope_file(path: str, registry: Registry) -> frozenset[str]:
+    """The tool names of a scope file: a JSON list. Anything else is refused, and so are names that no tool has."""
+    try:
+        with open(os.path.expanduser(path), encoding="utf-8") as file:
+            names: Any = json.load(file)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"the scope file {path} cannot be read: {error}", hint="it must be a JSON list"
+        ) from error
+    listed: list[Any] = cast("list[Any]", names) if isinstance(names, list) else [None]
+    if not all(isinstance(name, str) for name in listed):
+        raise ConfigurationError(f"the scope file {path} is not a JSON list of tool names", hint='like ["ping"]')
+    return known_names(listed, registry, f"the scope file {path}")
+
+
+def known_names(names: list[str], registry: Registry, where: str) -> frozenset[str]:
+    """The plain names, or an error that says which ones no tool has."""
+    unknown = registry.unknown(names)
+    if unknown:
+        raise InvalidParams(f"{where} names unknown tools: {', '.join(unknown)}", hint=registry.suggest(unknown[0]))
+    return frozenset(plain_name(name) for name in names)
+
+
+def check_profile(kind: str) -> str:
+    """The profile's name, or an error that lists them."""
+    if kind not in PROFILES.values():
+        raise InvalidParams(f"there is no agent type {kind}", hint=f"known: {', '.join(PROFILES.values())}")
+    return kind
+
+
+class Resolver:
+    """Makes actors. Holds what the installation offers, no identities."""
+
+    def __init__(self, registry: Registry, services: frozenset[str], *, hide_unavailable: bool = False) -> None:
+        self._registry = registry
+        self._services = services
+        self._hide_unavailable = hide_unavailable
+
+    def resolve(self, tx: Tx, binding: Binding) -> Resolved:
+        """The actor of a binding, as the database has it now. Unknown names are refused."""
+        token = self._token(tx, binding)
+        tenant = token.tenant if token is not None else binding.tenant
+        store, access = IdentityStore(tx, tenant), AccessStore(tx, tenant)
+        project = store.project(binding.project or binding.project_slug or DEFAULT_PROJECT)
+        common = self._common(binding, tenant, project, token)
+        profile = check_profile(binding.profile) if binding.profile else None
+        allowed, disallowed = store.profile(profile) if profile else (None, None)
+        narrowed: dict[str, Any] = {
+            "profile": profile,
+            "allowed": None if allowed is None else frozenset(allowed),
+            "disallowed": frozenset(disallowed or ()),
+            "scope_file": binding.scope_file,
+        }
+        if binding.as_owner or (token is not None and token.holder_kind == "person"):
+            person = store.person(token.holder) if token is not None else store.owner()
+            actor = Actor(kind="human", subject=person.id, role=person.role, **common, **narrowed)
+            return Resolved(actor, token.expires_ms if token is not None else None)
+        agent = store.agent(token.holder if token is not None else binding.agent or DEFAULT_AGENT)
+        return self._agent(access, agent, project, common, narrowed, token)
+
+    def _agent(
+        self,
+        access: AccessStore,
+        agent: sa.Row[Any],
+        project: sa.Row[Any],
+        common: dict[str, Any],
+        narrowed: dict[str, Any],
+        token: sa.Row[Any] | None,
+    ) -> Resolved:
+        mine, ours = access.held_bundles(agent.id), access.held_bundles(project.id)
+        rows = access.bundle_rows([*mine, *ours])
+        live = access.grants(agent.id, live_only=True)
+        ends = [row.expires_ms for row in live if row.expires_ms is not None]
+        if token is not None and token.expires_ms is not None:
+            ends.append(token.expires_ms)
+        actor = Actor(
+            kind="agent",
+            subject=agent.id,
+            agent=agent.id,
+            agent_name=agent.name,
+            permissions=None if agent.permissions is None else frozenset(agent.permissions),
+            restrict_networking=agent.restrict_networking,
+            mode=agent.mode,
+            trust=agent.trust,
+            bundle_tools=self._tools(mine, rows),
+            project_bundle_tools=self._tools(ours, rows),
+            grants=frozenset(row.tool for row in live),
+            prompt_additions="\n\n".join(
+                rows[bundle].prompt
+                for bundle in dict.fromkeys([*mine, *ours])
+                if bundle in rows and rows[bundle].prompt
+            ),
+            **common,
+            **narrowed,
+        )
+        return Resolved(actor, min(ends, default=None))
+
+    def _common(self, binding: Binding, tenant: str, project: sa.Row[Any], token: sa.Row[Any] | None) -> dict[str, Any]:
+        # Only a person's session may claim to be the web: the claim once opened every tool.
+        person = binding.as_owner or (token is not None and token.holder_kind == "person")
+        source = binding.source if binding.source != "web" or person else "stdio"
+        scopes = frozenset(token.scopes) if token is not None else None
+        subject, client = (token.holder, token.id) if token is not None else ("local", "local")
+        return {
+            "tenant": tenant,
+            "project": project.id,
+            "project_slug": project.slug,
+            "issue": binding.issue,
+            "session": binding.session,
+            "source": source,
+            "depth": binding.depth,
+            "scheduler": binding.scheduler,
+            "unattended": binding.scheduler,
+            "services": self._services,
+            "hide_unavailable": self._hide_unavailable,
+            "scopes": scopes,
+            "worktree": binding.worktree,
+            "symphony_dir": binding.symphony_dir,
+            "auth": Auth(subject=subject, client=client, scopes=scopes),
+        }
+
+    def _token(self, tx: Tx, binding: Binding) -> sa.Row[Any] | None:
+        if binding.token is None:
+            return None
+        row = token_row(tx, binding.token)
+        if row is None:
+            raise Unauthorized("the token is unknown, revoked or over", hint="make one: rookery token create")
+        return row
+
+    def _tools(self, held: list[str], rows: dict[str, sa.Row[Any]]) -> frozenset[str]:
+        names: frozenset[str] = NOTHING
+        for bundle in held:
+            if bundle in PRESETS:
+                names |= self._registry.in_bundle(bundle)
+            elif bundle in rows:
+                names |= frozenset(rows[bundle].tools)
+        return names

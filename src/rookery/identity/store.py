@@ -1,0 +1,131 @@
+"""Reads and changes identity rows. Everything is inside one tenant; what is not there is NotFound."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from rookery.core.errors import Conflict, NotFound
+from rookery.core.ids import new_id
+from rookery.db.tx import Tx
+from rookery.identity.tables import EPOCH, agents, people, profiles, projects, tenants
+
+DEFAULT_TENANT = "default"
+DEFAULT_AGENT = "default"
+DEFAULT_PROJECT = "default"
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class IdentityStore:
+    """Tenants, people, projects, agents and profiles of one tenant."""
+
+    def __init__(self, tx: Tx, tenant: str) -> None:
+        self.tx = tx
+        self.tenant = tenant
+
+    def set_up(self) -> None:
+        """The tenant with its owner, default project and default agent. Does nothing to what is there."""
+        if self.tx.one(sa.select(tenants).where(tenants.c.id == self.tenant)) is not None:
+            return
+        at = now_ms()
+        self.tx.run(sa.insert(tenants).values(id=self.tenant, name=self.tenant, created_ms=at))
+        self.tx.run(
+            sa.insert(people).values(id=new_id("per"), tenant=self.tenant, name="owner", role="owner", created_ms=at)
+        )
+        self.create_project(DEFAULT_PROJECT, "Default project", None)
+        self.create_agent(DEFAULT_AGENT, None)
+
+    def owner(self) -> sa.Row[Any]:
+        """The person whose installation this is."""
+        mine = (people.c.tenant == self.tenant, people.c.role == "owner")
+        row = self.tx.one(sa.select(people).where(*mine).order_by(people.c.created_ms, people.c.id))
+        if row is None:
+            raise NotFound("this installation has no owner", hint="rookery doctor says how to mend it")
+        return row
+
+    def person(self, name_or_id: str) -> sa.Row[Any]:
+        return self._one(people, people.c.name, name_or_id, "person")
+
+    def project(self, slug_or_id: str) -> sa.Row[Any]:
+        return self._one(projects, projects.c.slug, slug_or_id, "project")
+
+    def agent(self, name_or_id: str) -> sa.Row[Any]:
+        return self._one(agents, agents.c.name, name_or_id, "agent")
+
+    def _one(self, table: sa.Table, name: sa.Column[Any], wanted: str, kind: str) -> sa.Row[Any]:
+        same = sa.or_(table.c.id == wanted, sa.func.lower(name) == wanted.lower())
+        row = self.tx.one(sa.select(table).where(table.c.tenant == self.tenant, same).order_by(table.c.id != wanted))
+        if row is None:
+            known = [found[0] for found in self.tx.all(sa.select(name).where(table.c.tenant == self.tenant).limit(8))]
+            raise NotFound(f"there is no {kind} {wanted}", hint=f"known: {', '.join(sorted(known)) or 'none'}")
+        return row
+
+    def projects(self) -> Sequence[sa.Row[Any]]:
+        return self.tx.all(sa.select(projects).where(projects.c.tenant == self.tenant).order_by(projects.c.slug))
+
+    def agents(self) -> Sequence[sa.Row[Any]]:
+        return self.tx.all(sa.select(agents).where(agents.c.tenant == self.tenant).order_by(agents.c.name))
+
+    def create_project(self, slug: str, name: str, path: str | None) -> sa.Row[Any]:
+        taken = sa.and_(projects.c.tenant == self.tenant, sa.func.lower(projects.c.slug) == slug.lower())
+        return self._insert(
+            projects,
+            taken,
+            f"the project {slug} exists already",
+            id=new_id("prj"),
+            slug=slug,
+            name=name,
+            path=path,
+        )
+
+    def create_agent(self, name: str, permissions: Sequence[str] | None) -> sa.Row[Any]:
+        taken = sa.and_(agents.c.tenant == self.tenant, sa.func.lower(agents.c.name) == name.lower())
+        return self._insert(
+            agents,
+            taken,
+            f"the agent {name} exists already",
+            id=new_id("agt"),
+            name=name,
+            permissions=None if permissions is None else list(permissions),
+            restrict_networking=False,
+            mode="autonomy",
+            trust=None,
+        )
+
+    def _insert(self, table: sa.Table, taken: sa.ColumnElement[bool], message: str, **values: Any) -> sa.Row[Any]:
+        # Names are unique without regard to case; the index alone would let `Ada` stand beside `ada`.
+        if self.tx.scalar(sa.select(sa.func.count()).select_from(table).where(taken)):
+            raise Conflict(message, hint="choose another name")
+        row = self.tx.one(
+            sa.insert(table).values(tenant=self.tenant, created_ms=now_ms(), **values).returning(*table.c)
+        )
+        assert row is not None
+        self.tx.bump(EPOCH)
+        return row
+
+    def update_agent(self, name_or_id: str, **values: Any) -> sa.Row[Any]:
+        """Change fields of one agent and return it."""
+        agent = self.agent(name_or_id)
+        if values:
+            mine = (agents.c.tenant == self.tenant, agents.c.id == agent.id)
+            self.tx.run(sa.update(agents).where(*mine).values(**values))
+            self.tx.bump(EPOCH)
+        return self.agent(agent.id)
+
+    def profile(self, kind: str) -> tuple[list[str] | None, list[str] | None]:
+        """The allowed and disallowed tools of a profile; None where nothing was set."""
+        mine = (profiles.c.tenant == self.tenant, profiles.c.type == kind)
+        row = self.tx.one(sa.select(profiles).where(*mine))
+        return (row.allowed, row.disallowed) if row is not None else (None, None)
+
+    def set_profile(self, kind: str, allowed: list[str] | None, disallowed: list[str] | None) -> None:
+        mine = (profiles.c.tenant == self.tenant, profiles.c.type == kind)
+        if not self.tx.run(sa.update(profiles).where(*mine).values(allowed=allowed, disallowed=disallowed)):
+            self.tx.run(
+                sa.insert(profiles).values(tenant=self.tenant, type=kind, allowed=allowed, disallowed=disallowed)
+            )
+        self.tx.bump(EPOCH)

@@ -1,0 +1,137 @@
+"""The tables of identity, and the steps that build them."""
+
+import sqlalchemy as sa
+
+from rookery.db.migrate import Migration
+from rookery.db.schema import flag, json_text, metadata, text, whole
+
+EPOCH = "identity"
+"""Bumped by every change here, so that no process acts on rights that were taken away."""
+
+tenants = sa.Table("tenants", metadata, text("id", primary_key=True), text("name"), whole("created_ms"))
+people = sa.Table(
+    "people",
+    metadata,
+    text("id", primary_key=True),
+    text("tenant"),
+    text("name"),
+    text("role"),
+    whole("created_ms"),
+    sa.UniqueConstraint("tenant", "name"),
+)
+projects = sa.Table(
+    "projects",
+    metadata,
+    text("id", primary_key=True),
+    text("tenant"),
+    text("slug"),
+    text("name"),
+    text("path", null=True),
+    whole("created_ms"),
+    sa.UniqueConstraint("tenant", "slug"),
+)
+agents = sa.Table(
+    "agents",
+    metadata,
+    text("id", primary_key=True),
+    text("tenant"),
+    text("name"),
+    json_text("permissions", null=True),
+    flag("restrict_networking"),
+    text("mode"),
+    whole("trust", null=True),
+    whole("created_ms"),
+    sa.UniqueConstraint("tenant", "name"),
+)
+profiles = sa.Table(
+    "profiles",
+    metadata,
+    text("tenant", primary_key=True),
+    text("type", primary_key=True),
+    json_text("allowed", null=True),
+    json_text("disallowed", null=True),
+)
+bundles = sa.Table(
+    "bundles",
+    metadata,
+    text("id", primary_key=True),
+    text("tenant"),
+    text("name"),
+    text("description"),
+    json_text("tools"),
+    text("prompt"),
+    whole("created_ms"),
+    sa.UniqueConstraint("tenant", "name"),
+)
+bundle_uses = sa.Table(
+    "bundle_uses",
+    metadata,
+    text("tenant", primary_key=True),
+    text("bundle", primary_key=True),
+    text("holder", primary_key=True),
+    text("holder_kind"),
+    whole("sort_order"),
+)
+grants = sa.Table(
+    "grants",
+    metadata,
+    text("id", primary_key=True),
+    text("tenant"),
+    text("agent"),
+    text("tool"),
+    text("reason"),
+    text("granted_by"),
+    whole("created_ms"),
+    whole("expires_ms", null=True),
+    whole("revoked_ms", null=True),
+)
+tokens = sa.Table(
+    "tokens",
+    metadata,
+    text("id", primary_key=True),
+    text("tenant"),
+    text("name"),
+    text("hash"),
+    text("holder"),
+    text("holder_kind"),
+    json_text("scopes"),
+    text("created_by"),
+    whole("created_ms"),
+    whole("expires_ms", null=True),
+    whole("revoked_ms", null=True),
+    sa.UniqueConstraint("hash"),
+)
+sa.Index("grants_agent", grants.c.tenant, grants.c.agent)
+sa.Index("bundle_uses_holder", bundle_uses.c.tenant, bundle_uses.c.holder)
+
+MIGRATIONS = (
+    Migration(
+        1,
+        "identity",
+        [
+            "CREATE TABLE tenants (id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, created_ms BIGINT NOT NULL)",
+            "CREATE TABLE people (id TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, "
+            "role TEXT NOT NULL, created_ms BIGINT NOT NULL, UNIQUE (tenant, name))",
+            "CREATE TABLE projects (id TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, slug TEXT NOT NULL, "
+            "name TEXT NOT NULL, path TEXT, created_ms BIGINT NOT NULL, UNIQUE (tenant, slug))",
+            "CREATE TABLE agents (id TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, "
+            "permissions {json}, restrict_networking BOOLEAN NOT NULL, mode TEXT NOT NULL, trust BIGINT, "
+            "created_ms BIGINT NOT NULL, UNIQUE (tenant, name))",
+            "CREATE TABLE profiles (tenant TEXT NOT NULL, type TEXT NOT NULL, allowed {json}, disallowed {json}, "
+            "PRIMARY KEY (tenant, type))",
+            "CREATE TABLE bundles (id TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, "
+            "description TEXT NOT NULL, tools {json} NOT NULL, prompt TEXT NOT NULL, created_ms BIGINT NOT NULL, "
+            "UNIQUE (tenant, name))",
+            "CREATE TABLE bundle_uses (tenant TEXT NOT NULL, bundle TEXT NOT NULL, holder TEXT NOT NULL, "
+            "holder_kind TEXT NOT NULL, sort_order BIGINT NOT NULL, PRIMARY KEY (tenant, bundle, holder))",
+            "CREATE INDEX bundle_uses_holder ON bundle_uses (tenant, holder)",
+            "CREATE TABLE grants (id TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, agent TEXT NOT NULL, "
+            "tool TEXT NOT NULL, reason TEXT NOT NULL, granted_by TEXT NOT NULL, created_ms BIGINT NOT NULL, "
+            "expires_ms BIGINT, revoked_ms BIGINT)",
+            "CREATE INDEX grants_agent ON grants (tenant, agent)",
+            "CREATE TABLE tokens (id TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, "
+            "hash TEXT NOT NULL UNIQUE, holder TEXT NOT NULL, holder_kind TEXT NOT NULL, scopes {json} NOT NULL, "
+            "created_by TEXT NOT NULL, created_ms BIGINT NOT NULL, expires_ms BIGINT, revoked_ms BIGINT)",
+        ],
+    ),
+)

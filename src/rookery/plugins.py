@@ -1,0 +1,96 @@
+"""Finds domains: our own by their folders, others by the entry-point group `rookery.domains`."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from types import ModuleType
+
+import rookery.domains
+from rookery.around import audit
+from rookery.core.errors import ConfigurationError
+from rookery.core.lint import lint
+from rookery.core.registry import Registry
+from rookery.db.migrate import Migration
+from rookery.identity import tables as identity_tables
+
+GROUP = "rookery.domains"
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """Everything that was found: the tools, the steps that build their tables, the services they offer."""
+
+    registry: Registry
+    migrations: Mapping[str, Sequence[Migration]]
+    services: frozenset[str]
+
+
+def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None = None) -> Domains:
+    """Load our domains, those handed in and, if asked, the plugins. A broken plugin stops the start, by name."""
+    registry = Registry()
+    migrations: dict[str, Sequence[Migration]] = {
+        "audit": audit.MIGRATIONS,
+        "identity": identity_tables.MIGRATIONS,
+    }
+    services: set[str] = set()
+    packages = [("identity", importlib.import_module("rookery.identity"))]
+    packages += [
+        (found.name, importlib.import_module(f"rookery.domains.{found.name}"))
+        for found in pkgutil.iter_modules(rookery.domains.__path__)
+    ]
+    for name, package in [*packages, *(extra or {}).items()]:
+        _take(registry, migrations, services, name, package)
+    if plugins:
+        for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
+            _take_plugin(registry, migrations, services, point)
+    return Domains(registry, migrations, frozenset(services))
+
+
+def _take_plugin(
+    registry: Registry,
+    migrations: dict[str, Sequence[Migration]],
+    services: set[str],
+    point: metadata.EntryPoint,
+) -> None:
+    if point.name in migrations or any(tool.domain == point.name for tool in registry):
+        raise ConfigurationError(
+            f"the plugin {point.name} has the name of another domain", hint="rename the entry point"
+        )
+    try:
+        package = point.load()
+        _take(registry, migrations, services, point.name, package)
+        faults = [fault for tool in registry if tool.domain == point.name for fault in lint(tool)]
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"the plugin {point.name} ({point.value}) cannot be loaded: {type(error).__name__}: {error}",
+            hint="mend or uninstall it, or start with ROOKERY_PLUGINS=false",
+        ) from error
+    if faults:
+        raise ConfigurationError(f"the plugin {point.name} declares its tools badly: {faults[0]}", hint="mend it")
+
+
+def _take(
+    registry: Registry,
+    migrations: dict[str, Sequence[Migration]],
+    services: set[str],
+    name: str,
+    package: ModuleType,
+) -> None:
+    """Take in the tools, tables and services of one package (or of one module that is a whole plugin)."""
+    modules = [package]
+    if hasattr(package, "__path__"):
+        modules += [
+            importlib.import_module(f"{package.__name__}.{found.name}")
+            for found in pkgutil.iter_modules(package.__path__)
+            if found.name in ("tools", "store") or found.name.endswith("_tools")
+        ]
+    for module in modules:
+        registry.add_module(module, name)
+        steps = getattr(module, "MIGRATIONS", None)
+        if steps and name not in migrations:
+            migrations[name] = steps
+        services |= set(getattr(module, "SERVICES", ()))

@@ -1,0 +1,63 @@
+"""A platform on a fresh database, and the actors that tests speak as."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from rookery.app import Platform, make_platform
+from rookery.core.actor import Actor
+from rookery.identity.resolve import Binding
+from rookery.settings import Settings
+from tests import stand_ins
+
+
+class Fleet:
+    """A platform as its callers see it: bind an actor, call a tool, read the answer."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.platform = platform
+
+    def actor(self, **binding: Any) -> Actor:
+        """Who a session with this binding would be, as the database has it now."""
+        bound = Binding(**binding)
+        return self.platform.database.direct(lambda tx: self.platform.resolver.resolve(tx, bound)).actor
+
+    @property
+    def owner(self) -> Actor:
+        return self.actor(as_owner=True)
+
+    async def call(self, actor: Actor, tool: str, **arguments: Any) -> Any:
+        """The tool's own result. Raises what the caller would be told."""
+        result = await self.platform.calls.call(actor, tool, arguments)
+        assert isinstance(result.value, BaseModel)
+        return result.value
+
+    def names(self, actor: Actor) -> set[str]:
+        """The names that `actor` sees listed."""
+        return {tool.name for tool in self.platform.registry.listed(actor)}
+
+
+@pytest.fixture
+def make_fleet(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
+    """Builds fleets on a given database; all are closed after the test."""
+    made: list[Platform] = []
+
+    def make(database_url: str, *, extra: dict[str, ModuleType] | None = None, **settings: Any) -> Fleet:
+        chosen = Settings(home=str(tmp_path / "home"), database=database_url, plugins=False, **settings)
+        domains = {"stand_ins": stand_ins} if extra is None else extra
+        made.append(make_platform(chosen, extra=domains))
+        return Fleet(made[-1])
+
+    yield make
+    for platform in made:
+        platform.close()
+
+
+@pytest.fixture
+def fleet(make_fleet: Callable[..., Fleet], database_url: str) -> Fleet:
+    """A fleet with our tools and the stand-ins, on SQLite and on PostgreSQL."""
+    return make_fleet(database_url)

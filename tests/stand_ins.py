@@ -1,0 +1,55 @@
+"""Stand-ins for tools of the seeds whose domains are not built yet, so that the permission rules can be tried on them.
+
+A stand-in goes when its domain comes: two tools of one name stop the start.
+"""
+
+from rookery.core.context import Context
+from rookery.core.tool import NoInput, Tool, ToolOutput, tool
+
+
+class Did(ToolOutput):
+    did: str
+
+
+def _stand_in(name: str, **how: object) -> Tool:
+    def handler(ctx: Context, args: NoInput) -> Did:
+        return Did(did=name)
+
+    handler.__name__ = name
+    handler.__doc__ = f"Stands in for {name}. Use it in tests. Returns its name. Does nothing else."
+    declared: dict[str, object] = {
+        "title": name,
+        "effect": "read",
+        "action": "seed:use",
+        "tier": "act",
+        "group": "Write",
+        "profiles": "",
+        "default": True,
+        "inline": True,
+    }
+    return tool(**{**declared, **how})(handler)  # pyright: ignore[reportArgumentType]
+
+
+send_message = _stand_in(
+    "send_message", scheduler_blocked=True, networking=True, max_depth=3, bundles=("preset-communicator",)
+)
+list_agents = _stand_in("list_agents", networking=True, bundles=("preset-communicator",), tier="observe")
+save_memory = _stand_in("save_memory", bundles=("preset-researcher", "preset-memory-manager"))
+web_search = _stand_in("web_search", bundles=("preset-researcher", "preset-full-stack", "preset-memory-manager"))
+grant_credits = _stand_in("grant_credits", tier="privileged", default=False, scheduler_blocked=True)
+credit_config = _stand_in("credit_config", tier="privileged", default=False, scheduler_blocked=True)
+github_fork_repo = _stand_in("github_fork_repo", scheduler_blocked=True, bundles=("preset-devops",))
+github_create_pr = _stand_in("github_create_pr", scheduler_blocked=True, bundles=("preset-devops", "preset-github-ops"))
+github_create_issue = _stand_in("github_create_issue", scheduler_blocked=True)
+github_comment_on_pr = _stand_in("github_comment_on_pr", scheduler_blocked=True, bundles=("preset-code-reviewer",))
+ask_owner = _stand_in("ask_owner", scheduler_blocked=True, interactive=True)
+create_work_task = _stand_in("create_work_task", requires="work_tasks", bundles=("preset-devops",))
+code_symbols = _stand_in("code_symbols", requires="code_index", tier="observe")
+find_references = _stand_in("find_references", requires="code_index", tier="observe")
+get_issue = _stand_in("get_issue", default=False, profiles="WRJSAPI", critical="WRJAP", tier="observe", group="Read")
+add_finding = _stand_in("add_finding", default=False, profiles="WRJSAP", binds="issue")
+approve_phase = _stand_in("approve_phase", default=False, profiles="J", critical="J", group="Review", binds="issue")
+complete_phase = _stand_in(
+    "complete_phase", default=False, profiles="WRAP", critical="WRAP", group="Phase", binds="issue"
+)
+delete_everything = _stand_in("delete_everything", default=False, profiles="W", tier="destructive")
