@@ -1,0 +1,78 @@
+"""From launch flags to a binding. The flags are the seed's and ours; what is wrong with them is said before serving."""
+
+import os
+from typing import cast, get_args
+
+import sqlalchemy as sa
+
+from rookery.core.actor import Source
+from rookery.core.errors import ConfigurationError, InvalidParams
+from rookery.core.registry import Registry
+from rookery.identity.resolve import Binding, read_scope_file
+
+Flags = dict[str, str | bool]
+
+
+def database_url(db: str, cwd: str) -> str:
+    """The address that `--db` means: an address as it is, a path as a SQLite file."""
+    return db if "://" in db else f"sqlite:///{os.path.abspath(os.path.join(cwd, os.path.expanduser(db)))}"
+
+
+def same_database(one: str, other: str) -> bool:
+    """Whether two addresses lead to the same database."""
+    left, right = sa.make_url(one), sa.make_url(other)
+    if left.get_backend_name() != right.get_backend_name():
+        return False
+    if left.get_backend_name() == "sqlite":
+        return os.path.realpath(left.database or "") == os.path.realpath(right.database or "")
+    return (left.host, left.port or 5432, left.database) == (right.host, right.port or 5432, right.database)
+
+
+def binding_from(flags: Flags, registry: Registry, cwd: str) -> Binding:
+    """The binding that the flags describe."""
+    scope = _text(flags, "tool_scope_file")
+    return Binding(
+        agent=_text(flags, "agent"),
+        profile=_text(flags, "agent_type"),
+        project=_text(flags, "project_id"),
+        project_slug=_text(flags, "project_slug"),
+        issue=_text(flags, "issue_id"),
+        session=_session(flags),
+        source=_source(flags),
+        depth=_depth(flags),
+        scheduler=bool(flags.get("scheduler")),
+        as_owner=bool(flags.get("as_owner")),
+        scope_file=read_scope_file(os.path.join(cwd, os.path.expanduser(scope)), registry) if scope else None,
+        worktree=_text(flags, "worktree_path"),
+        symphony_dir=_text(flags, "symphony_dir"),
+    )
+
+
+def _text(flags: Flags, name: str) -> str | None:
+    value = flags.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _session(flags: Flags) -> str | None:
+    value = _text(flags, "session_id")
+    if value is not None and (len(value) > 200 or not value.isprintable()):
+        raise InvalidParams(
+            "--session-id must be printable and at most 200 characters", hint="leave it out for a new one"
+        )
+    return value
+
+
+def _depth(flags: Flags) -> int:
+    value = _text(flags, "depth")
+    if value is None:
+        return 1
+    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 1000):
+        raise ConfigurationError(f"--depth cannot be {value}", hint="a whole number from 1")
+    return int(value)
+
+
+def _source(flags: Flags) -> Source:
+    value = _text(flags, "source") or "stdio"
+    if value not in get_args(Source):
+        raise ConfigurationError(f"--source cannot be {value}", hint=f"one of {', '.join(get_args(Source))}")
+    return cast(Source, value)

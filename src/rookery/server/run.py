@@ -1,0 +1,100 @@
+"""`rookery up`: one warm process with every door open."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import socket
+import sys
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from rookery.around.logs import configure_logs
+from rookery.around.timing import configure_tracing
+from rookery.core.errors import ConfigurationError
+from rookery.server.http import make_app
+from rookery.server.hub import Hub
+from rookery.server.loop import run
+from rookery.server.mcp import make_server
+from rookery.server.socket import SocketDoor
+from rookery.settings import Settings
+
+if TYPE_CHECKING:
+    from rookery.app import Platform
+
+GRACE_S = 2
+
+
+def serve(settings: Settings, make_platform: "Callable[[Settings], Platform]", announce: Callable[[int], None]) -> None:
+    """Serve until a signal ends it. `announce` is told the port once every door is open."""
+    configure_logs(settings.log_level)
+    configure_tracing("rookery")
+    os.makedirs(settings.home, mode=0o700, exist_ok=True)
+    with _only_server(settings.home), contextlib.closing(_bind(settings)) as listener:
+        platform = make_platform(settings)
+        try:
+            run(_serve(platform, listener, announce))
+        finally:
+            platform.close()
+
+
+@contextlib.contextmanager
+def _only_server(home: str) -> Generator[None]:
+    """Hold the home's lock: two servers on one home would take each other's socket."""
+    with open(os.path.join(home, "server.lock"), "a+", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            holder = lock.read().strip() or "another process"
+            raise ConfigurationError(
+                f"a server is already running on {home} (process {holder})",
+                hint="stop it first, or set ROOKERY_HOME to another folder",
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def _bind(settings: Settings) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise ConfigurationError(
+            f"port {settings.port} on {settings.host} cannot be used: {error.strerror}",
+            hint=f"another program holds it; choose one with PORT={settings.port + 1} or --port {settings.port + 1}",
+        ) from error
+    return listener
+
+
+async def _serve(platform: "Platform", listener: socket.socket, announce: Callable[[int], None]) -> None:
+    server = make_server(platform)
+    hub = Hub(platform)
+    door = SocketDoor(platform, server, hub)
+    await door.open()
+    config = uvicorn.Config(
+        make_app(platform),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    http = uvicorn.Server(config)
+    serving = asyncio.create_task(http.serve(sockets=[listener]))
+    while not http.started and not serving.done():
+        await asyncio.sleep(0.005)
+    if http.started:
+        announce(listener.getsockname()[1])
+        sys.stdout.flush()
+    try:
+        await serving
+    finally:
+        await door.close()
+        await hub.close()

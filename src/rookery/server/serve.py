@@ -1,0 +1,33 @@
+"""Serves one MCP session over one connection, whatever the connection is."""
+
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.lowlevel import Server
+from mcp.server.runner import serve_dual_era_loop
+
+from rookery.server.hub import Hub
+from rookery.server.mcp import init_options
+from rookery.server.session import Session
+from rookery.server.wire import Reader, Wire, Writer
+
+if TYPE_CHECKING:
+    from rookery.app import Platform
+
+
+async def serve_session(
+    platform: "Platform", server: Server[Any], hub: Hub, session: Session, reader: Reader, writer: Writer
+) -> None:
+    """Answer until the client ends; every call that has come in is answered first."""
+    wire = Wire(reader, writer, platform.settings.max_line_bytes)
+    hub.sessions.add(session)
+    try:
+        await serve_dual_era_loop(
+            server,
+            wire,
+            wire,
+            lifespan_state=session,
+            session_id=session.id,
+            init_options=await init_options(server, session),
+        )
+    finally:
+        hub.sessions.discard(session)

@@ -1,0 +1,106 @@
+"""Direct mode: the session is served in this process, when no server is running or none may be used."""
+
+import asyncio
+import os
+import stat
+from typing import Any
+
+from rookery.around.logs import configure_logs
+from rookery.core.errors import RookeryError
+from rookery.relay import complain, home_path
+from rookery.server.hub import Hub
+from rookery.server.launch import Flags, binding_from, database_url
+from rookery.server.loop import run
+from rookery.server.mcp import make_server
+from rookery.server.serve import serve_session
+from rookery.server.session import open_session
+from rookery.settings import load_settings
+
+
+def serve_direct(flags: Flags) -> int:
+    """Serve one session on stdin and stdout; returns the exit code. What is wrong with the flags is said on stderr."""
+    fd_in, fd_out = _take_over_stdio()
+    try:
+        return run(_serve(flags, fd_in, fd_out))
+    except RookeryError as error:
+        complain(f"{error.message} ({error.hint})" if error.hint else error.message)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _take_over_stdio() -> tuple[int, int]:
+    """Keep the protocol's descriptors to ourselves: a stray print must not end up between two messages."""
+    fd_in, fd_out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return fd_in, fd_out
+
+
+async def _serve(flags: Flags, fd_in: int, fd_out: int) -> int:
+    from rookery.app import make_platform
+
+    db = flags.get("db")
+    override: dict[str, Any] = {"database": database_url(db, os.getcwd())} if isinstance(db, str) else {}
+    settings = load_settings(home_path(flags), **override)
+    configure_logs(settings.log_level)
+    platform = make_platform(settings)
+    try:
+        hub = Hub(platform)
+        session = await open_session(platform, binding_from(flags, platform.registry, os.getcwd()))
+        reader, writer = await _open_reader(fd_in), await _open_writer(fd_out)
+        await serve_session(platform, make_server(platform), hub, session, reader, writer)
+        await hub.close()
+    finally:
+        platform.close()
+    return 0
+
+
+def _is_stream(fd: int) -> bool:
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+async def _open_reader(fd: int) -> "asyncio.StreamReader | _FileReader":
+    if not _is_stream(fd):
+        return _FileReader(fd)
+    reader = asyncio.StreamReader(limit=1 << 20)
+    pipe = os.fdopen(fd, "rb", buffering=0)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    return reader
+
+
+async def _open_writer(fd: int) -> "asyncio.StreamWriter | _FileWriter":
+    if not _is_stream(fd):
+        return _FileWriter(fd)
+    loop = asyncio.get_running_loop()
+    pipe = os.fdopen(fd, "wb", buffering=0)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
+    return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+class _FileReader:
+    """Standard input that is a file or a terminal, which the event loop cannot wait for."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    async def read(self, n: int) -> bytes:
+        return await asyncio.to_thread(os.read, self._fd, n)
+
+
+class _FileWriter:
+    """Standard output that is a file or a terminal."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
+
+    async def drain(self) -> None:
+        return None
