@@ -1,0 +1,1 @@
+"""The `rookery` command line: one file a command."""
