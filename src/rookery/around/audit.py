@@ -9,7 +9,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -70,8 +70,7 @@ MIGRATIONS = (
 )
 
 _NO_GROUP: tuple[int | None, list[tuple[Any, ...]]] = (None, [])
-_HEAD = sa.select(audit_seals.c.id, audit_seals.c.hash).order_by(audit_seals.c.id.desc()).limit(1)
-_INSERT = sa.insert(audit_log)
+_HEAD = "SELECT id, hash FROM audit_seals ORDER BY id DESC LIMIT 1"
 
 
 def _hash(previous: str, seal: int, sealed_ms: int, records: Iterable[Sequence[Any]]) -> str:
@@ -84,29 +83,21 @@ def _hash(previous: str, seal: int, sealed_ms: int, records: Iterable[Sequence[A
 
 def append(tx: Tx, records: Sequence[Record]) -> None:
     """Add records inside the caller's transaction; on SQLite, which has one writer at a time, sealed at once."""
-    rows = [dict(zip(COLUMNS, astuple(record), strict=True)) for record in records]
     if tx.dialect != "sqlite":
-        tx.run(_INSERT, rows)
+        tx.insert_rows("audit_log", COLUMNS, records)
         return
-    head = tx.one(_HEAD)
-    seal, previous = (head.id + 1, head.hash) if head else (1, GENESIS)
-    _write_seal(tx, seal, previous, [tuple(row.values()) for row in rows])
-    for row in rows:
-        row["seal"] = seal
-    tx.run(_INSERT, rows)
+    seal = _write_seal(tx, records)
+    tx.insert_rows("audit_log", (*COLUMNS, "seal"), [(*record, seal) for record in records])
 
 
-def _write_seal(tx: Tx, seal: int, previous: str, records: Sequence[Sequence[Any]]) -> None:
+def _write_seal(tx: Tx, records: Sequence[Sequence[Any]]) -> int:
+    """Chain `records` to the head and return the new seal's number. The caller has the chain to itself."""
+    head = tx.first(_HEAD)
+    seal, previous = (head[0] + 1, head[1]) if head else (1, GENESIS)
     now_ms = time.time_ns() // 1_000_000
-    tx.run(
-        sa.insert(audit_seals).values(
-            id=seal,
-            sealed_ms=now_ms,
-            records=len(records),
-            previous=previous,
-            hash=_hash(previous, seal, now_ms, records),
-        )
-    )
+    row = (seal, now_ms, len(records), previous, _hash(previous, seal, now_ms, records))
+    tx.insert_rows("audit_seals", ("id", "sealed_ms", "records", "previous", "hash"), [row])
+    return seal
 
 
 def seal_pending(tx: Tx) -> None:
@@ -118,9 +109,7 @@ def seal_pending(tx: Tx) -> None:
     rows = tx.all(waiting.limit(SEAL_LIMIT))
     if not rows:
         return
-    head = tx.one(_HEAD)
-    seal, previous = (head.id + 1, head.hash) if head else (1, GENESIS)
-    _write_seal(tx, seal, previous, [tuple(row[1:]) for row in rows])
+    seal = _write_seal(tx, [tuple(row[1:]) for row in rows])
     tx.run(sa.update(audit_log).where(audit_log.c.id.in_([row.id for row in rows])).values(seal=seal))
 
 

@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 RecordOutcome = Literal["allowed", "intent", "done", "refused", "invalid", "failed", "timeout", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(NamedTuple):
     """One row of the audit log. `input_digest` proves what was sent without keeping it."""
 
     at_ms: int
@@ -33,7 +31,7 @@ class Record:
     duration_us: int
 
 
-COLUMNS = tuple(field.name for field in fields(Record))
+COLUMNS = Record._fields
 
 
 def input_digest(arguments: dict[str, Any]) -> str:

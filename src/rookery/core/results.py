@@ -1,16 +1,9 @@
 """What a call gives back: the value, and the two faces of it that clients show their models."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from pydantic import BaseModel
-
-
-@runtime_checkable
-class OwnText(Protocol):
-    """A result that writes its own text for clients that show no structured content."""
-
-    def as_text(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +16,7 @@ class Result:
 
 
 def make_result(value: BaseModel) -> Result:
-    """Both faces of `value`."""
-    text = value.as_text() if isinstance(value, OwnText) else value.model_dump_json()
+    """Both faces of `value`. A result that has `as_text` writes its own text; the others are shown as JSON."""
+    as_text = getattr(type(value), "as_text", None)
+    text = as_text(value) if as_text is not None else value.model_dump_json()
     return Result(value, value.model_dump(mode="json"), text)
