@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 from rookery.around import audit
+from rookery.around.chain import seal_pending
 from rookery.around.rate import RateLimit
 from rookery.around.timing import Metrics
 from rookery.core.call import Calls
@@ -55,7 +56,7 @@ def make_platform(
         database.close()
         raise
     database.seal = audit.append
-    database.tick = audit.seal_pending
+    database.tick = seal_pending
     metrics, events = Metrics(), Events()
     around = (RateLimit(settings.rate_calls_per_minute), metrics)
     calls = Calls(domains.registry, database, around, events, facts={"port": settings.port})

@@ -26,6 +26,11 @@ def configure_tracing(service: str) -> bool:
     return True
 
 
+def tracing() -> bool:
+    """Whether spans are exported."""
+    return _tracer is not None
+
+
 @contextlib.contextmanager
 def span(name: str, **attributes: str | int) -> Generator[None]:
     """A span around the block, if spans are exported at all."""

@@ -3,11 +3,7 @@
 import os
 import time
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-
 
 def new_id(prefix: str) -> str:
-    """A fresh id such as `agt-01k9…`: 48 bits of milliseconds, 80 random bits, in Crockford's alphabet."""
-    number = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10))
-    digits = [_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5)]
-    return f"{prefix}-{''.join(digits)}"
+    """A fresh id such as `agt-0199…`: 48 bits of milliseconds and 80 random bits, in hexadecimal."""
+    return f"{prefix}-{time.time_ns() // 1_000_000:012x}{os.urandom(10).hex()}"

@@ -39,6 +39,29 @@ class Note:
 Item = WriteJob[Any] | Note
 
 
+class Outbox:
+    """Collects what one event loop asks for in one round and hands it over at once.
+
+    Waking the writer for each item made it commit batches of two or three while the loop was still at it.
+    """
+
+    __slots__ = ("_items", "_loop", "_put")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, put: Callable[[list[Item]], None]) -> None:
+        self._loop = loop
+        self._put = put
+        self._items: list[Item] = []
+
+    def add(self, item: Item) -> None:
+        if not self._items:
+            self._loop.call_soon(self._flush)
+        self._items.append(item)
+
+    def _flush(self) -> None:
+        items, self._items = self._items, []
+        self._put(items)
+
+
 def settle_notes(batch: Sequence[Item], error: Exception | None) -> None:
     """Tell the callers of the notes in `batch`, with one wake-up per event loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Note]] = {}

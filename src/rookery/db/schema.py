@@ -31,20 +31,21 @@ def serial(name: str = "id") -> sa.Column[int]:
     return sa.Column(name, kind, primary_key=True, autoincrement=True)
 
 
-def append_only(table: str, *, may_set: str | None = None) -> dict[str, list[str]]:
+def append_only(table: str, *, may_set: tuple[str, ...] = ()) -> dict[str, list[str]]:
     """Statements, by dialect, after which rows of `table` can only be added.
 
-    `may_set` names one column that may be filled in once, from NULL.
+    Columns of `may_set` may be filled in once, together, from NULL; only PostgreSQL needs that.
     """
     message = f"{table} is append-only"
-    once = f" WHEN NOT (OLD.{may_set} IS NULL AND NEW.{may_set} IS NOT NULL AND NEW.id = OLD.id)" if may_set else ""
     sqlite = [
-        f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table}{once} BEGIN SELECT RAISE(ABORT, '{message}'); END",
+        f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} BEGIN SELECT RAISE(ABORT, '{message}'); END",
         f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT, '{message}'); END",
     ]
+    empty = " AND ".join(f"OLD.{column} IS NULL AND NEW.{column} IS NOT NULL" for column in may_set)
+    names = ", ".join(f"'{column}'" for column in may_set)
     allowed = (
-        f"IF TG_OP = 'UPDATE' AND OLD.{may_set} IS NULL AND NEW.{may_set} IS NOT NULL "
-        f"AND (to_jsonb(NEW) - '{may_set}') = (to_jsonb(OLD) - '{may_set}') THEN RETURN NEW; END IF;"
+        f"IF TG_OP = 'UPDATE' AND {empty} AND (to_jsonb(NEW) - ARRAY[{names}]) = (to_jsonb(OLD) - ARRAY[{names}]) "
+        "THEN RETURN NEW; END IF;"
         if may_set
         else ""
     )

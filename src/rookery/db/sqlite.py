@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -23,8 +24,9 @@ from sqlalchemy.pool import NullPool
 from rookery.core.call import Records
 from rookery.core.record import Record
 from rookery.db.database import Database
-from rookery.db.items import Note, WriteJob
+from rookery.db.items import Item, Note, Outbox, WriteJob
 from rookery.db.pool import Pool
+from rookery.db.sqlite_inline import Inline
 from rookery.db.sqlite_writer import Writer
 from rookery.db.threads import WATCH, Job, Stopped, outcome_of
 from rookery.db.tx import Tx
@@ -68,6 +70,17 @@ class FileLock:
         with contextlib.suppress(ValueError):
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
+    def try_acquire(self) -> bool:
+        """Take the lock if nobody has it."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
     def close(self) -> None:
         self._file.close()
 
@@ -110,7 +123,9 @@ class SqliteDatabase(Database):
         event.listen(self._engine, "connect", _configure)
         self._pool = Pool("read", READERS, lambda: _Reader(self._engine))
         self._writer: Writer | None = None
+        self._inline: Inline | None = None
         self._lock = threading.Lock()
+        self._outboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox] = WeakKeyDictionary()
         self._peek: sqlite3.Connection | None = None
         self._closed = False
 
@@ -122,13 +137,26 @@ class SqliteDatabase(Database):
     async def write(self, work: Callable[[Any], T], *, records: Records, timeout_s: float = 60.0) -> T:
         job = WriteJob(work, records, timeout_s, asyncio.get_running_loop())
         WATCH.add(job)
-        self._ready_writer().put(job)
+        self._outbox(job.loop).add(job)
         return await outcome_of(job)
 
     def record(self, record: Record) -> Awaitable[None]:
         note = Note(record, asyncio.get_running_loop(), durable=self._full_reads or record.effect != "read")
-        self._ready_writer().put(note)
+        self._outbox(note.loop).add(note)
         return note.future
+
+    def _outbox(self, loop: asyncio.AbstractEventLoop) -> Outbox:
+        box = self._outboxes.get(loop)
+        if box is None:
+            box = self._outboxes[loop] = Outbox(loop, self._put)
+        return box
+
+    def _put(self, items: list[Item]) -> None:
+        if self._inline is None and not self._full_reads:
+            with self._lock:
+                self._inline = Inline(self._engine, FileLock(self.path), lambda tx, records: self.seal(tx, records))
+        if self._inline is None or not self._inline.commit(items):
+            self._ready_writer().put(items)
 
     def _ready_writer(self) -> Writer:
         writer = self._writer
@@ -206,6 +234,8 @@ class SqliteDatabase(Database):
         with self._lock:
             if self._writer is not None:
                 self._writer.close()
+            if self._inline is not None:
+                self._inline.close()
             if self._peek is not None:
                 self._peek.close()
         self._engine.dispose()

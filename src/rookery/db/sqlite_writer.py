@@ -42,7 +42,8 @@ class Writer:
         self._lock = lock
         self._seal = seal
         self._replace = replace
-        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._heir: Writer | None = None
+        self._queue: queue.SimpleQueue[list[Item] | None] = queue.SimpleQueue()
         self._batch: list[Item] = []
         self._connection: sa.Connection | None = None
         self._raw: sqlite3.Connection | None = None
@@ -50,8 +51,11 @@ class Writer:
         self._thread = threading.Thread(target=self._serve, name="rookery-write", daemon=True)
         self._thread.start()
 
-    def put(self, item: Item) -> None:
-        self._queue.put(item)
+    def put(self, items: list[Item]) -> None:
+        """Take items in, to be committed together with whatever else waits."""
+        self._queue.put(items)
+        if self._heir is not None:
+            self._pass_on(self._heir)
 
     def close(self) -> None:
         """Finish what is queued and end."""
@@ -68,29 +72,33 @@ class Writer:
                 self._raw.rollback()
                 self._raw.close()
         self._lock.close()
+        left: list[Item] = []
         for item in self._batch:
             if isinstance(item, Note) or item.reason is None:
-                heir.put(item)
+                left.append(item)
             else:
-                for record in item.records(item.stop_error()):
-                    heir.put(Note(record, item.loop, durable=True))
+                left += [Note(record, item.loop, durable=True) for record in item.records(item.stop_error())]
+        heir.put(left)
+        self._heir = heir
+        self._pass_on(heir)
+
+    def _pass_on(self, heir: "Writer") -> None:
         with contextlib.suppress(queue.Empty):
             while True:
-                item = self._queue.get_nowait()
-                if item is not None:
-                    heir.put(item)
+                items = self._queue.get_nowait()
+                if items is not None:
+                    heir.put(items)
 
     def _serve(self) -> None:
         while not self.lost:
-            item = self._queue.get()
-            self._batch = batch = [] if item is None else [item]
-            ending = item is None
-            while not ending and len(batch) < BATCH and not self._queue.empty():
-                item = self._queue.get()
-                if item is None:
-                    ending = True
-                else:
-                    batch.append(item)
+            items = self._queue.get()
+            self._batch = batch = list[Item]()
+            while items is not None:
+                batch += items
+                if len(batch) >= BATCH or self._queue.empty():
+                    break
+                items = self._queue.get()
+            ending = items is None
             self._commit(batch)
             if ending:
                 break

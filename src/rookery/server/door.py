@@ -36,17 +36,19 @@ class AnyResult(BaseModel):
 class ClientDoor:
     """Talks to the client of one request. Made for each call; `flush` before the answer goes out."""
 
-    __slots__ = ("_asked", "_ctx", "_loop", "_params", "_tasks")
+    __slots__ = ("_asked", "_ctx", "_loop", "_params", "_tasks", "_told")
 
     def __init__(self, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams) -> None:
         self._ctx = ctx
         self._params = params
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
+        self._told = 0
         self._asked = 0
 
     def tell(self, method: str, params: dict[str, Any]) -> None:
         """Progress or status, from any thread. Only the loop may send: a send from elsewhere is lost silently."""
+        self._told += 1
         self._loop.call_soon_threadsafe(self._start, method, params)
 
     def _start(self, method: str, params: dict[str, Any]) -> None:
@@ -62,10 +64,9 @@ class ClientDoor:
 
     async def flush(self) -> None:
         """Wait until everything told so far is on its way."""
-        if not self._tasks:
+        if self._told:
             # What a worker thread told last may still be queued for this loop.
             await asyncio.sleep(0)
-        if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property

@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from rookery import __version__
 from rookery.around.logs import bind_ids
+from rookery.around.timing import tracing
 from rookery.core.errors import NotFound, RookeryError
 from rookery.core.ids import new_id
 from rookery.core.lint import wire_form
@@ -123,6 +124,9 @@ def make_server(platform: "Platform") -> Server[Any]:
         # Without it every call over HTTP would build the whole listing again to check its headers.
         get_tool_input_schema=input_schema,
     )
+    if not tracing():
+        # The SDK's own spans cost a tenth of a call even when nobody collects them.
+        server.middleware.clear()
     server.add_notification_handler("notifications/initialized", types.NotificationParams, _initialized)
     return server
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel import Server
-from mcp.server.runner import serve_dual_era_loop
+from mcp.server.runner import serve_dual_era_loop, serve_loop
 
 from rookery.server.hub import Hub
 from rookery.server.mcp import init_options
@@ -21,13 +21,10 @@ async def serve_session(
     wire = Wire(reader, writer, platform.settings.max_line_bytes)
     hub.sessions.add(session)
     try:
-        await serve_dual_era_loop(
-            server,
-            wire,
-            wire,
-            lifespan_state=session,
-            session_id=session.id,
-            init_options=await init_options(server, session),
-        )
+        options = await init_options(server, session)
+        # The dual-era loop passes every message through one more queue; a client that shakes hands needs none of it.
+        loop = serve_dual_era_loop if await wire.opens_modern() else serve_loop
+        await loop(server, wire, wire, lifespan_state=session, session_id=session.id, init_options=options)
     finally:
+        wire.flush()
         hub.sessions.discard(session)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp.server.lowlevel import Server
 
 from rookery import __version__
-from rookery.core.errors import RookeryError
+from rookery.core.errors import ConfigurationError, RookeryError
 from rookery.relay import socket_path
 from rookery.server.hub import Hub
 from rookery.server.launch import Flags, binding_from, database_url, same_database
@@ -56,7 +56,13 @@ class SocketDoor:
 
     async def open(self) -> None:
         """Start to listen. The caller holds the home's lock, so a socket that is there is a dead one."""
-        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        folder = os.path.dirname(self.path)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        about = os.stat(folder)
+        if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+            raise ConfigurationError(
+                f"others could put a socket of their own into {folder}", hint=f"chmod 700 {folder}"
+            )
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
         listener = socket.socket(socket.AF_UNIX)
@@ -127,7 +133,7 @@ class SocketDoor:
         if fields.get("version") != __version__:
             raise Refused(f"the server runs version {__version__}, this is {fields.get('version')}", fallback=True)
         flags = cast(Flags, fields.get("flags") or {})
-        cwd = str(fields.get("cwd") or os.getcwd())
+        cwd = str(fields.get("cwd") or "/")
         db = flags.get("db")
         if isinstance(db, str) and not same_database(database_url(db, cwd), self._platform.settings.database_url):
             raise Refused("the server of this home uses another database", fallback=True)

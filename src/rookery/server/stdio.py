@@ -52,6 +52,7 @@ async def _serve(flags: Flags, fd_in: int, fd_out: int) -> int:
         session = await open_session(platform, binding_from(flags, platform.registry, os.getcwd()))
         reader, writer = await _open_reader(fd_in), await _open_writer(fd_out)
         await serve_session(platform, make_server(platform), hub, session, reader, writer)
+        await _finish(writer)
         await hub.close()
     finally:
         platform.close()
@@ -77,8 +78,30 @@ async def _open_writer(fd: int) -> "asyncio.StreamWriter | _FileWriter":
         return _FileWriter(fd)
     loop = asyncio.get_running_loop()
     pipe = os.fdopen(fd, "wb", buffering=0)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
+    transport, protocol = await loop.connect_write_pipe(_Pipe, pipe)
     return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+class _Pipe(asyncio.streams.FlowControlMixin):
+    """The write end of a pipe that says when everything has left it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gone = asyncio.get_running_loop().create_future()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+
+async def _finish(writer: "asyncio.StreamWriter | _FileWriter") -> None:
+    """Wait until the client has read every answer, or has gone."""
+    if isinstance(writer, asyncio.StreamWriter):
+        writer.close()
+        protocol = writer.transport.get_protocol()
+        assert isinstance(protocol, _Pipe)
+        await protocol.gone
 
 
 class _FileReader:

@@ -5,7 +5,10 @@ answered, an over-long line costs one error, and the end of input waits until ev
 """
 
 import asyncio
+import contextlib
 import json
+import os
+from collections import deque
 from types import TracebackType
 from typing import Any, Protocol, Self, cast
 
@@ -15,6 +18,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 CHUNK = 1 << 18
+MAX_AHEAD = 8
 NEVER_ANSWERED = frozenset({"subscriptions/listen"})
 
 
@@ -82,10 +86,28 @@ class Wire:
         self._writer = writer
         self._pending: dict[int | str, int] = {}
         self._settled = asyncio.Event()
+        self._ahead: deque[SessionMessage] = deque()
+        self._nonce = os.urandom(6).hex()
         self._broken = False
+        self._unsent: list[bytes] = []
+        self._loop = asyncio.get_running_loop()
+
+    async def opens_modern(self) -> bool:
+        """Whether the client's first request is one of the era without a handshake. Nothing is consumed."""
+        with contextlib.suppress(StopAsyncIteration):
+            while len(self._ahead) < MAX_AHEAD:
+                item = await self._read()
+                self._ahead.append(item)
+                if isinstance(item.message, types.JSONRPCRequest):
+                    meta = (item.message.params or {}).get("_meta")
+                    return isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
+        return False
 
     async def receive(self) -> SessionMessage:
         """The next message that is one; everything else is answered here."""
+        return self._ahead.popleft() if self._ahead else await self._read()
+
+    async def _read(self) -> SessionMessage:
         while True:
             try:
                 line = await self._lines.next()
@@ -102,8 +124,22 @@ class Wire:
             except ValidationError:
                 await self._refuse_line(line)
                 continue
+            if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+                ours = self._own_id(message.id)
+                if ours is None:
+                    continue
+                message = message.model_copy(update={"id": ours})
             self._note(message)
             return SessionMessage(message)
+
+    def _own_id(self, request: int | str | None) -> int | None:
+        """The number of the request that an answer belongs to; None if this connection never asked it.
+
+        The SDK counts from one on every connection, so behind a relay an answer meant for a server that died would
+        otherwise be taken for the answer to a question of its successor.
+        """
+        nonce, _, number = request.rpartition("-") if isinstance(request, str) else ("", "", "")
+        return int(number) if nonce == self._nonce and number.isascii() and number.isdigit() else None
 
     def _note(self, message: types.JSONRPCMessage) -> None:
         if isinstance(message, types.JSONRPCRequest) and message.method not in NEVER_ANSWERED:
@@ -151,22 +187,38 @@ class Wire:
     async def send(self, item: SessionMessage, /) -> None:
         """Write one message; waits only while the client does not read."""
         message = item.message
+        if isinstance(message, types.JSONRPCRequest):
+            message = message.model_copy(update={"id": f"{self._nonce}-{message.id}"})
         await self._put(message.model_dump_json(by_alias=True, exclude_unset=True).encode())
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._answered(message.id)
 
     async def _put(self, data: bytes) -> None:
-        if self._broken:
-            return
+        # All answers of one round of the loop go out together: a write for each woke the other end each time.
+        if not self._unsent:
+            self._loop.call_soon(self.flush)
+        self._unsent += (data, b"\n")
         try:
-            self._writer.write(data + b"\n")
             await self._writer.drain()
         except (ConnectionError, RuntimeError):
-            self._broken = True
-            self._settled.set()
+            self._break()
+
+    def flush(self) -> None:
+        """Hand everything that was put to the connection."""
+        unsent, self._unsent = self._unsent, []
+        if not unsent or self._broken:
+            return
+        try:
+            self._writer.write(b"".join(unsent))
+        except (ConnectionError, RuntimeError):
+            self._break()
+
+    def _break(self) -> None:
+        self._broken = True
+        self._settled.set()
 
     async def aclose(self) -> None:
-        return None
+        self.flush()
 
     def __aiter__(self) -> Self:
         return self

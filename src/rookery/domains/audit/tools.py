@@ -5,7 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import Field
 
-from rookery.around.audit import audit_log, verify
+from rookery.around.audit import audit_log
+from rookery.around.chain import verify
 from rookery.core.context import Context
 from rookery.core.pages import decode_cursor, encode_cursor
 from rookery.core.tool import NoInput, ToolInput, ToolOutput, tool
@@ -40,9 +41,8 @@ class AuditRecords(ToolOutput):
 
 class AuditState(ToolOutput):
     intact: bool
-    seals: int
     records: int
-    unsealed: int
+    waiting: int
     head: str
     broken_at: int | None
     why: str | None
@@ -82,9 +82,8 @@ def verify_audit(ctx: Context, args: NoInput) -> AuditState:
     state = verify(ctx.tx)
     return AuditState(
         intact=state.broken_at is None,
-        seals=state.seals,
         records=state.records,
-        unsealed=state.unsealed,
+        waiting=state.waiting,
         head=state.head,
         broken_at=state.broken_at,
         why=state.why,
