@@ -119,6 +119,10 @@ def relayed(flags: Flags) -> int | None:
 
 
 def complain(sentence: str) -> None:
+    """Tell the person on stderr, if anyone listens there."""
     # print() would write to stdout, which is the protocol's, if stderr is closed.
     if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
-        sys.stderr.write(f"rookery stdio: {sentence}\n")
+        try:
+            sys.stderr.write(f"rookery stdio: {sentence}\n")
+        except OSError:
+            return

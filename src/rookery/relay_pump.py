@@ -19,8 +19,8 @@ from rookery.relay_wire import (
     unavailable,
 )
 
-# A longer line is still forwarded, but its id stays unknown here. The server's own limit must not be higher.
-LINE_MAX = 32 * 1024 * 1024
+# A longer line is still forwarded, but its id stays unknown here. The server's own limit has to be lower.
+LINE_MAX = 64 * 1024 * 1024
 
 STOPPED = unavailable(
     "The Rookery server stopped while this call was running.",
@@ -69,7 +69,7 @@ class Pump:
         self.whole = 0  # how much of to_client is complete lines
         self.line = bytearray()  # the client's line up to now
         self.lost = ""  # the error that the client's line will get, because it cannot reach the server
-        self.pending: dict[RequestId, None] = {}
+        self.pending: dict[RequestId, object] = {}  # the method of each request that waits
         self.initialize = self.initialized = b""
         self.initialize_id: RequestId | None = None
         self.ended = self.unwritable = False
@@ -167,7 +167,7 @@ class Pump:
         """Remember what an answer is owed to, and what a new server has to be told first."""
         method, request_id = message.get("method"), id_of(message)
         if method is not None and request_id is not None:
-            self.pending[request_id] = None
+            self.pending[request_id] = method
             if method == "initialize":
                 self.initialize, self.initialize_id, self.initialized = bytes(line), request_id, b""
         elif method == "notifications/cancelled":
@@ -233,8 +233,10 @@ class Pump:
         if self.initialize_id in self.pending:
             # The client is told that it failed, and will begin again.
             self.initialize = self.initialized = b""
-        for request_id in self.pending:
-            self.fail(request_id, STOPPED)
+        for request_id, method in self.pending.items():
+            # A subscription lasts as long as its client, so nothing is owed to one that has ended.
+            if not (self.ended and method == "subscriptions/listen"):
+                self.fail(request_id, STOPPED)
         self.pending.clear()
         if self.line and not self.lost:
             self.lost = STOPPED
