@@ -22,7 +22,7 @@ FLAGS: dict[str, tuple[bool, str]] = {
     "--agent": (True, "The agent that acts; the default agent if absent."),
     "--session-id": (True, "The session that the calls are recorded under."),
     "--depth": (True, "How many agents stand between this session and the person who started it."),
-    "--source": (True, "What started the session, such as web, agent or schedule."),
+    "--source": (True, "What started the session, such as agent, slack or web (which counts for people only)."),
     "--scheduler": (False, "The session was started by a schedule, so some tools are blocked."),
     "--as-owner": (False, "Act as the owner of the home folder, with all tools."),
     "--home": (True, "The home folder of Rookery; $ROOKERY_HOME or ~/.rookery if absent."),

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import secrets
 import sqlite3
 import tempfile
 import time
@@ -82,6 +83,11 @@ def _no_server(home: str) -> Generator[None]:
                 f"a server is running on {home} (process {holder})", hint="stop it, then restore again"
             ) from None
         yield
+
+
+def label() -> str:
+    """Part of the name of what is kept: two restores within a second must not write over each other's."""
+    return f"before-restore-{secrets.token_hex(4)}"
 
 
 def refuse_newer(file: str, applied: Mapping[str, int], plan: Plan) -> None:
@@ -186,7 +192,7 @@ def _keep_sqlite(path: str, backups: str) -> tuple[str | None, dict[str, int]]:
         return None, {}
     database = open_database(f"sqlite:///{path}")
     try:
-        return database.backup(backups, "before-restore"), database.direct(epochs_of)
+        return database.backup(backups, label()), database.direct(epochs_of)
     except (sqlite3.DatabaseError, exc.DatabaseError) as error:
         cause = error.orig if isinstance(error, exc.DatabaseError) else error
         if getattr(cause, "sqlite_errorcode", None) not in DAMAGED:

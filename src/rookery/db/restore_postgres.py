@@ -10,21 +10,22 @@ from rookery.core.errors import ConfigurationError, Conflict, DatabaseError, Inv
 from rookery.db.database import open_database
 from rookery.db.migrate import Plan, migrate
 from rookery.db.postgres import find_program
-from rookery.db.restore import Restored, epochs_of, outdate_caches, refuse_newer
+from rookery.db.restore import Restored, epochs_of, label, outdate_caches, refuse_newer
 
 # pg_restore --clean would drop what the backup holds and leave what came later, on which the next migration fails.
+# No CASCADE: what another schema built upon ours is not ours to drop, so then the whole restore is refused.
 EMPTY_THE_SCHEMA = """
-DO $$ DECLARE found record; BEGIN
-  FOR found IN SELECT format('%I.%I', schemaname, viewname) AS name FROM pg_views
-    WHERE schemaname = current_schema() AND viewowner = current_user
-  LOOP EXECUTE 'DROP VIEW IF EXISTS ' || found.name || ' CASCADE'; END LOOP;
-  FOR found IN SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-    WHERE schemaname = current_schema() AND tableowner = current_user
-  LOOP EXECUTE 'DROP TABLE IF EXISTS ' || found.name || ' CASCADE'; END LOOP;
-  FOR found IN SELECT p.oid::regprocedure AS name FROM pg_proc p
+DO $$ DECLARE names text; BEGIN
+  SELECT string_agg(format('%I.%I', schemaname, viewname), ', ') INTO names
+    FROM pg_views WHERE schemaname = current_schema() AND viewowner = current_user;
+  IF names IS NOT NULL THEN EXECUTE 'DROP VIEW ' || names; END IF;
+  SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') INTO names
+    FROM pg_tables WHERE schemaname = current_schema() AND tableowner = current_user;
+  IF names IS NOT NULL THEN EXECUTE 'DROP TABLE ' || names; END IF;
+  SELECT string_agg(p.oid::regprocedure::text, ', ') INTO names FROM pg_proc p
     WHERE p.pronamespace = current_schema()::regnamespace AND pg_get_userbyid(p.proowner) = current_user
-      AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
-  LOOP EXECUTE 'DROP ROUTINE IF EXISTS ' || found.name || ' CASCADE'; END LOOP;
+      AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e');
+  IF names IS NOT NULL THEN EXECUTE 'DROP ROUTINE ' || names; END IF;
 END $$;
 """
 OTHERS = sa.text(
@@ -36,19 +37,22 @@ OTHERS = sa.text(
 def restore_postgres(url: str, file: str, plan: Plan, backups: str, workshop: str) -> Restored:
     """Replace everything in the database's schema by the backup. Refused while anybody else is connected."""
     programs = {name: _program(name) for name in ("pg_restore", "psql")}
-    refuse_newer(file, _applied_steps(programs["pg_restore"], file), plan)
     database = open_database(url)
     try:
+        schema: str = database.direct(lambda tx: tx.scalar(sa.text("SELECT current_schema()")))
+        reading = [programs["pg_restore"], f"--schema={schema}"]
+        refuse_newer(file, _applied_steps(reading, file), plan)
         others = database.direct(lambda tx: tx.scalar(OTHERS))
         if others:
             raise Conflict(
                 f"the database has {others} other connections", hint="stop every server and worker that uses it"
             )
         before = database.direct(epochs_of)
-        kept = database.backup(backups, "before-restore")
+        kept = database.backup(backups, label())
     finally:
         database.close()
-    _replace(programs, url, file, workshop, kept)
+    script = _script(reading, file, workshop)
+    _carry_out(programs["psql"], script, url, kept)
     database = open_database(url)
     try:
         applied = migrate(database, plan, None).applied
@@ -65,23 +69,28 @@ def _program(name: str) -> str:
     return found
 
 
-def _replace(programs: dict[str, str], url: str, file: str, workshop: str, kept: str | None) -> None:
-    script, emptying = os.path.join(workshop, "restore.sql"), os.path.join(workshop, "empty.sql")
+def _script(reading: list[str], file: str, workshop: str) -> list[str]:
+    """Files of SQL that put the backup in place of what is there."""
+    filling, emptying = os.path.join(workshop, "fill.sql"), os.path.join(workshop, "empty.sql")
     with open(emptying, "w", encoding="utf-8") as out:
         out.write(EMPTY_THE_SCHEMA)
-    # A script in a file rather than a pipe: a pipe that breaks would look like the end of a shorter backup.
-    written = _run([programs["pg_restore"], "--no-owner", "--no-privileges", "--file", script, file])
+    # A file rather than a pipe: a pipe that breaks would look like the end of a shorter backup.
+    written = _run([*reading, "--no-owner", "--no-privileges", "--file", filling, file])
     if written.returncode != 0:
         _fail(f"{file} cannot be read: {written.stderr.strip()}", "use another backup")
+    return [emptying, filling]
+
+
+def _carry_out(program: str, script: list[str], url: str, kept: str | None) -> None:
     address = sa.make_url(url).set(drivername="postgresql")
     environ = dict(os.environ)
     if address.password:
         # On the command line every user of the machine could read it.
         environ["PGPASSWORD"] = str(address.password)
         address = address.set(password=None)
-    command = [programs["psql"], "--no-psqlrc", "--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1"]
+    command = [program, "--no-psqlrc", "--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1"]
     command += ["--dbname", address.render_as_string(hide_password=False), "--output", os.devnull]
-    done = _run([*command, "--file", emptying, "--file", script], environ)
+    done = _run([*command, *(f"--file={part}" for part in script)], environ)
     if done.returncode != 0:
         where = f"; a copy of it is {kept}" if kept else ""
         _fail(f"psql failed: {done.stderr.strip()}", f"the database is as it was{where}")
@@ -91,9 +100,9 @@ def _fail(message: str, hint: str) -> NoReturn:
     raise DatabaseError(message.replace("\n", "; "), hint=hint)
 
 
-def _applied_steps(program: str, file: str) -> dict[str, int]:
+def _applied_steps(reading: list[str], file: str) -> dict[str, int]:
     """The newest step of each domain in a dump, read from the dump itself."""
-    done = _run([program, "--data-only", "--table=schema_migrations", "--file=-", file])
+    done = _run([*reading, "--data-only", "--table=schema_migrations", "--file=-", file])
     if done.returncode != 0:
         raise InvalidParams(f"{file} cannot be read: {done.stderr.strip()}", hint="use another backup")
     steps: dict[str, int] = {}

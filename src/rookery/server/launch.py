@@ -6,7 +6,7 @@ from typing import cast, get_args
 import sqlalchemy as sa
 
 from rookery.core.actor import Source
-from rookery.core.errors import ConfigurationError, InvalidParams
+from rookery.core.errors import ConfigurationError, InvalidParams, PermissionDenied
 from rookery.core.registry import Registry
 from rookery.identity.resolve import Binding, read_scope_file
 
@@ -16,6 +16,12 @@ Flags = dict[str, str | bool]
 def database_url(db: str, cwd: str) -> str:
     """The address that `--db` means: an address as it is, a path as a SQLite file."""
     return db if "://" in db else f"sqlite:///{os.path.abspath(os.path.join(cwd, os.path.expanduser(db)))}"
+
+
+def only_owner(home: str) -> None:
+    """Refuse to act as the owner of a home that belongs to another user, root's right to enter it or not."""
+    if os.path.exists(home) and os.stat(home).st_uid != os.geteuid():
+        raise PermissionDenied(f"{home} belongs to another user", hint="run this as its owner", layer="principal")
 
 
 def same_database(one: str, other: str) -> bool:

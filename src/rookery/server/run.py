@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Generator
@@ -73,6 +74,14 @@ def _bind(settings: Settings) -> socket.socket:
     return listener
 
 
+class _Http(uvicorn.Server):
+    """Leaves signals to us: uvicorn would raise them again after serving, before the other doors are closed."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
 async def _serve(platform: "Platform", listener: socket.socket, announce: Callable[[int], None]) -> None:
     server = make_server(platform)
     hub = Hub(platform)
@@ -86,7 +95,9 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
     )
-    http = uvicorn.Server(config)
+    http = _Http(config)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, http.handle_exit, number, None)
     serving = asyncio.create_task(http.serve(sockets=[listener]))
     while not http.started and not serving.done():
         await asyncio.sleep(0.005)

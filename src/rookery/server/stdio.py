@@ -9,7 +9,7 @@ from rookery.around.logs import configure_logs
 from rookery.core.errors import RookeryError
 from rookery.relay import complain, home_path
 from rookery.server.hub import Hub
-from rookery.server.launch import Flags, binding_from, database_url
+from rookery.server.launch import Flags, binding_from, database_url, only_owner
 from rookery.server.loop import run
 from rookery.server.mcp import make_server
 from rookery.server.serve import serve_session
@@ -45,6 +45,8 @@ async def _serve(flags: Flags, fd_in: int, fd_out: int) -> int:
     db = flags.get("db")
     override: dict[str, Any] = {"database": database_url(db, os.getcwd())} if isinstance(db, str) else {}
     settings = load_settings(home_path(flags), **override)
+    if flags.get("as_owner"):
+        only_owner(settings.home)
     configure_logs(settings.log_level)
     platform = make_platform(settings)
     try:

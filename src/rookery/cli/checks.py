@@ -1,0 +1,184 @@
+"""The doctor's checks of the program and its surroundings. Each looks at one thing and changes nothing."""
+
+import importlib.util
+import ipaddress
+import os
+import platform
+import shutil
+import stat
+
+from rookery.cli.machine import Finding, Machine, sentence_of
+
+NEEDED = (
+    "click",
+    "cryptography",
+    "httpx2",
+    "jinja2",
+    "mcp",
+    "psycopg",
+    "pydantic",
+    "rich",
+    "sqlalchemy",
+    "starlette",
+    "uvicorn",
+)
+EXTRAS = {
+    "claude": "claude_agent_sdk",
+    "a2a": "a2a",
+    "notify": "apprise",
+    "embed": "onnxruntime",
+    "otel": "opentelemetry.sdk",
+    "algorand": "algosdk",
+}
+COLLECTOR = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+OLDEST_PYTHON = (3, 11)
+# The first SQLite with UPDATE … RETURNING.
+OLDEST_SQLITE = (3, 35, 0)
+WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
+MIB = 1024 * 1024
+LITTLE_SPACE, NO_SPACE = 1024 * MIB, 100 * MIB
+MNEMONIC_WORDS = 12
+
+
+def check_python(machine: Machine) -> Finding:
+    version = ".".join(str(part) for part in machine.python)
+    if machine.python < OLDEST_PYTHON:
+        return Finding("python", "problem", f"Python {version} is too old.", "install Python 3.11 or newer")
+    return Finding("python", "ok", f"{platform.python_implementation()} {version}.")
+
+
+def check_packages(machine: Machine) -> Finding:
+    missing = [name for name in NEEDED if not machine.installed(name)]
+    if missing:
+        return Finding("packages", "problem", f"Not installed: {', '.join(missing)}.", "install Rookery again")
+    if not machine.installed("uvloop"):
+        return Finding(
+            "packages", "note", "uvloop is not installed; the server is slower without it.", "pip install uvloop"
+        )
+    return Finding("packages", "ok", "Everything that Rookery needs is installed.")
+
+
+def check_extras(machine: Machine) -> Finding:
+    here = [extra for extra, module in EXTRAS.items() if machine.installed(module)]
+    if "otel" not in here and any(machine.environ.get(name) for name in COLLECTOR):
+        sentence = "A collector for telemetry is configured, but the extra otel is not installed."
+        return Finding(
+            "extras", "problem", sentence, "pip install 'rookery[otel]', or unset OTEL_EXPORTER_OTLP_ENDPOINT"
+        )
+    absent = [extra for extra in EXTRAS if extra not in here]
+    told = f"Installed: {', '.join(here) or 'none'}; optional and absent: {', '.join(absent) or 'none'}."
+    return Finding("extras", "ok", told)
+
+
+def check_settings(machine: Machine) -> Finding:
+    if machine.settings_error is None:
+        return Finding("settings", "ok", f"The settings of {machine.settings.home} can be read.")
+    error = machine.settings_error
+    return Finding("settings", "problem", sentence_of(error.message), error.hint or "mend rookery.toml")
+
+
+def check_home(machine: Machine) -> Finding:
+    home = machine.settings.home
+    if not os.path.exists(home):
+        return Finding("home", "note", f"{home} is not there yet.", "rookery up creates it")
+    if not os.path.isdir(home):
+        return Finding("home", "problem", f"{home} is not a folder.", "set ROOKERY_HOME to another place")
+    found = os.stat(home)
+    if found.st_uid != os.geteuid():
+        return Finding("home", "problem", f"{home} belongs to another user.", "run rookery as its owner")
+    if found.st_mode & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        return Finding("home", "problem", f"Other users can reach {home} (mode {mode:o}).", f"chmod 700 {home}")
+    if found.st_mode & 0o300 != 0o300:
+        return Finding("home", "problem", f"{home} cannot be written.", f"chmod 700 {home}")
+    return Finding("home", "ok", f"{home} is yours alone.")
+
+
+def check_sqlite(machine: Machine) -> Finding:
+    version = ".".join(str(part) for part in machine.sqlite)
+    if not machine.settings.database_url.startswith("sqlite"):
+        return Finding("sqlite", "ok", f"SQLite {version}, not in use: the database is PostgreSQL.")
+    if machine.sqlite < OLDEST_SQLITE:
+        return Finding("sqlite", "problem", f"SQLite {version} is too old.", "use a Python with SQLite 3.35 or newer")
+    first, last = WAL_RESET_BUG
+    if first <= machine.sqlite <= last:
+        sentence = (
+            f"SQLite {version} has the WAL-reset bug (3.7.0 to 3.51.2, fixed in 3.51.3). Its race needs two writers "
+            "at once, which the lock beside the database keeps from happening."
+        )
+        return Finding("sqlite", "note", sentence, "open the database with other programs read-only")
+    return Finding("sqlite", "ok", f"SQLite {version}.")
+
+
+def check_auth(machine: Machine) -> Finding:
+    host = machine.settings.host
+    if _is_loopback(host):
+        return Finding(
+            "auth", "ok", f"Local: the server listens on {host} only and takes who is on this machine for its owner."
+        )
+    sentence = f"Authentication is local, but the server is to listen on {host}, where others can reach it."
+    return Finding("auth", "problem", sentence, "set host to 127.0.0.1 and put a proxy that signs people in before it")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def check_mnemonic(machine: Machine) -> Finding:
+    words = len(machine.environ.get("ROOKERY_MNEMONIC", "").split())
+    if words == 0:
+        sentence = "ROOKERY_MNEMONIC is not set, so memories are stored unencrypted."
+        return Finding("mnemonic", "note", sentence, f"set ROOKERY_MNEMONIC to {MNEMONIC_WORDS} or more random words")
+    if words < MNEMONIC_WORDS:
+        sentence = f"ROOKERY_MNEMONIC has {words} words, which can be guessed."
+        return Finding("mnemonic", "problem", sentence, f"use {MNEMONIC_WORDS} or more random words")
+    return Finding("mnemonic", "ok", "ROOKERY_MNEMONIC is set; memories are encrypted.")
+
+
+def check_git(machine: Machine) -> Finding:
+    found = shutil.which("git", path=machine.environ.get("PATH", ""))
+    if found is None:
+        return Finding(
+            "git", "note", "git is not on the PATH; working copies and pull requests need it.", "install git"
+        )
+    return Finding("git", "ok", f"git is {found}.")
+
+
+def check_github(machine: Machine) -> Finding:
+    name = next((name for name in ("GITHUB_TOKEN", "GH_TOKEN") if machine.environ.get(name)), None)
+    if name is None:
+        sentence = "Neither GITHUB_TOKEN nor GH_TOKEN is set; the GitHub tools will say so when called."
+        return Finding("github", "note", sentence, "set GITHUB_TOKEN before rookery up")
+    return Finding("github", "ok", f"{name} is set.")
+
+
+def check_disk(machine: Machine) -> Finding:
+    free = machine.free(machine.settings.home)
+    told = f"{free // MIB} MiB are free where the home is."
+    if free < NO_SPACE:
+        return Finding("disk", "problem", f"Only {told}", "make room: a call that cannot be recorded is refused")
+    if free < LITTLE_SPACE:
+        return Finding("disk", "note", f"Only {told}", "make room, or move the home with ROOKERY_HOME")
+    return Finding("disk", "ok", told)
+
+
+def check_bytecode(machine: Machine) -> Finding:
+    sources = [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(machine.package)
+        for name in names
+        if name.endswith(".py")
+    ]
+    missing = sum(not os.path.exists(importlib.util.cache_from_source(source)) for source in sources)
+    if missing:
+        sentence = f"{missing} of {len(sources)} modules are not compiled, so every start compiles them anew."
+        if machine.environ.get("PYTHONDONTWRITEBYTECODE"):
+            sentence = f"{sentence} PYTHONDONTWRITEBYTECODE keeps Python from doing it once."
+        return Finding("bytecode", "note", sentence, f"python -m compileall -q {machine.package}")
+    if machine.environ.get("PYTHONDONTWRITEBYTECODE"):
+        sentence = "PYTHONDONTWRITEBYTECODE is set, so starts are slow after every change."
+        return Finding("bytecode", "note", sentence, "unset PYTHONDONTWRITEBYTECODE")
+    return Finding("bytecode", "ok", "Every module is compiled.")

@@ -1,0 +1,73 @@
+"""The `rookery` command line. A command's module is imported when that command runs or its help is asked for."""
+
+import importlib
+
+import click
+
+from rookery import __version__
+from rookery.cli.failure import Failure, known_error
+
+# In the order in which a newcomer needs them; a test compares each sentence with the command's own help.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("up", "Start the server on this machine and keep it running."),
+    "connect": ("connect", "Let a client start `rookery stdio` for its sessions, by adding to its configuration."),
+    "stdio": ("stdio", "Serve one MCP session on standard input and output."),
+    "tools": ("tools", "List the tools that a session would see."),
+    "explain": ("explain", "Say why a session has a tool or not, layer by layer."),
+    "call": ("call", "Call a tool and print its result as JSON."),
+    "agents": ("agents", "Agents and what each of them may do."),
+    "profiles": ("profiles", "Profiles, the agent types, and the tools that each keeps."),
+    "bundles": ("bundles", "Bundles of tools that agents and projects share."),
+    "grants": ("grants", "Single tools that the owner gave to single agents."),
+    "token": ("token", "Bearer tokens for clients that connect over HTTP."),
+    "projects": ("projects", "Projects that sessions are bound to."),
+    "migrate": ("migrate", "Bring the database up to date, after a backup."),
+    "backup": ("backup", "Copy the database to a file."),
+    "restore": ("backup", "Replace the database by a backup; what was there is kept."),
+    "audit": ("audit", "The record of every call."),
+    "doctor": ("doctor", "Check the installation and say how to mend it."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported one by one, so that help never waits for the whole product."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return getattr(importlib.import_module(f"rookery.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; what a person can mend is one sentence and a hint on stderr, with exit code 1."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            known = known_error(error)
+            if known is None:
+                raise
+            raise Failure(known) from error
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="rookery")
+def rookery() -> None:
+    """One identity, one scoped set of tools, one record and one person to ask, for every agent of a fleet.
+
+    `rookery up` starts the server, `rookery connect claude` lets an agent use it.
+    """
+
+
+def main() -> None:
+    """Run the command in sys.argv and exit with its code."""
+    rookery(prog_name="rookery")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""`rookery up`: start the server and say how to use it."""
+
+import os
+import shlex
+import shutil
+import sys
+
+import click
+
+from rookery.cli.options import home_option
+
+
+@click.command()
+@click.option("--host", metavar="ADDRESS", help="The address to listen on; 127.0.0.1 if nothing else is set.")
+@click.option("--port", type=click.IntRange(0, 65535), help="The port; $PORT or 4242 if absent, 0 for any.")
+@home_option
+def up(host: str | None, port: int | None, home: str | None) -> None:
+    """Start the server on this machine and keep it running.
+
+    Creates what is missing: the home folder, the database, the owner, a project and an agent. Ctrl-C ends it.
+    """
+    from rookery.app import make_platform
+    from rookery.server.run import serve
+    from rookery.settings import load_settings
+
+    settings = load_settings(home, host=host, port=port)
+    serve(settings, make_platform, lambda port: click.echo(announcement(settings.host, port, settings.home)))
+    click.echo("Stopped.")
+
+
+def announcement(host: str, port: int, home: str) -> str:
+    """What the terminal shows once every door is open."""
+    shown = f"[{host}]" if ":" in host else host
+    command = f"{_home_prefix(home)}{_program()}"
+    return "\n".join(
+        [
+            f"Rookery listens on http://{shown}:{port}",
+            f"  home              {home}",
+            f"  connect an agent  {command} connect claude   (or codex, gemini, opencode, cursor, vscode)",
+            f"  see its tools     {command} tools",
+            f"  check everything  {command} doctor",
+            "  stop              Ctrl-C",
+        ]
+    )
+
+
+def _home_prefix(home: str) -> str:
+    """Another terminal finds the usual home by itself; any other has to be named there."""
+    usual = os.path.abspath(os.path.expanduser("~/.rookery"))
+    return "" if home == usual else f"ROOKERY_HOME={shlex.quote(home)} "
+
+
+def _program() -> str:
+    """This program as it can be typed: its name where the shell finds it, else its path."""
+    running, found = os.path.realpath(sys.argv[0]), shutil.which("rookery")
+    if os.path.basename(running) != "rookery" or (found and os.path.realpath(found) == running):
+        return "rookery"
+    return shlex.quote(os.path.relpath(sys.argv[0]))
