@@ -30,7 +30,7 @@ class Fleet:
     def owner(self) -> Actor:
         return self.actor(as_owner=True)
 
-    async def call(self, actor: Actor, tool: str, **arguments: Any) -> Any:
+    async def call(self, actor: Actor, tool: str, /, **arguments: Any) -> Any:
         """The tool's own result. Raises what the caller would be told."""
         result = await self.platform.calls.call(actor, tool, arguments)
         assert isinstance(result.value, BaseModel)
@@ -58,6 +58,6 @@ def make_fleet(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
 
 
 @pytest.fixture
-def fleet(make_fleet: Callable[..., Fleet], database_url: str) -> Fleet:
+def fleet(database_url: str, make_fleet: Callable[..., Fleet]) -> Fleet:
     """A fleet with our tools and the stand-ins, on SQLite and on PostgreSQL."""
     return make_fleet(database_url)

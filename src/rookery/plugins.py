@@ -64,7 +64,7 @@ def _take_plugin(
         faults = [fault for tool in registry if tool.domain == point.name for fault in lint(tool)]
     except ConfigurationError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigurationError(
             f"the plugin {point.name} ({point.value}) cannot be loaded: {type(error).__name__}: {error}",
             hint="mend or uninstall it, or start with ROOKERY_PLUGINS=false",

@@ -7,7 +7,7 @@ elsewhere and compare.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,11 +65,15 @@ def verify(tx: Tx) -> Verified:
     """Compute the whole chain again and compare."""
     waiting: int = tx.scalar(sa.text("SELECT count(*) FROM audit_log WHERE position IS NULL"))
     order = "id" if tx.dialect == "sqlite" else "position"
-    stream = tx.connection.execution_options(yield_per=1000).execute(
-        sa.text(f"SELECT position, hash, {_COLUMNS} FROM audit_log WHERE position IS NOT NULL ORDER BY {order}")
-    )
+    query = sa.text(f"SELECT position, hash, {_COLUMNS} FROM audit_log WHERE position IS NOT NULL ORDER BY {order}")
+    with tx.connection.execution_options(yield_per=1000).execute(query) as rows:
+        return _follow(rows, waiting, strict=tx.dialect == "sqlite")
+
+
+def _follow(rows: Iterable[sa.Row[Any]], waiting: int, *, strict: bool) -> Verified:
+    """Walk the chain; `strict` where no record may be outside of it."""
     position, previous = 0, GENESIS
-    for row in stream:
+    for row in rows:
         expected = position + 1
         if row.position != expected:
             why = (
@@ -79,6 +83,6 @@ def verify(tx: Tx) -> Verified:
         if row.hash != next_hash(previous, expected, tuple(row[2:])):
             return Verified(position, waiting, previous, expected, f"record {expected} does not match its hash")
         position, previous = expected, row.hash
-    if tx.dialect == "sqlite" and waiting:
+    if strict and waiting:
         return Verified(position, waiting, previous, position + 1, f"{waiting} records are outside the chain")
     return Verified(position, waiting, previous)

@@ -2,14 +2,17 @@
 
 import json
 import logging
+import os
 import sys
 import time
 from contextvars import ContextVar
+from logging.handlers import RotatingFileHandler
 from typing import TextIO
 
 from rookery.core.actor import Actor
 
 current: ContextVar[dict[str, str | None] | None] = ContextVar("rookery_log_ids", default=None)
+KEPT_BYTES, KEPT_FILES = 10_000_000, 5
 IDS = ("request", "session", "tenant", "agent", "trace")
 
 
@@ -47,12 +50,20 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def configure_logs(level: str = "info", stream: TextIO | None = None) -> None:
-    """Send everything that is logged to stderr, which stdio clients keep apart from the protocol."""
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonFormatter())
+def configure_logs(level: str = "info", stream: TextIO | None = None, folder: str | None = None) -> None:
+    """Send everything that is logged to stderr, which stdio clients keep apart from the protocol.
+
+    With a `folder` it is kept there as well, in a few files of limited size.
+    """
+    handlers: list[logging.Handler] = [logging.StreamHandler(stream or sys.stderr)]
+    if folder is not None:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        path = os.path.join(folder, "rookery.log")
+        handlers.append(RotatingFileHandler(path, maxBytes=KEPT_BYTES, backupCount=KEPT_FILES, encoding="utf-8"))
+    for handler in handlers:
+        handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers[:] = handlers
     root.setLevel(level.upper())
     # The libraries' own chatter would bury ours.
     for name in ("mcp", "uvicorn", "sqlalchemy", "httpx2", "asyncio"):

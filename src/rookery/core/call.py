@@ -99,7 +99,7 @@ class Calls:
         except Exception as failure:
             # A handler's bug: the log gets the traceback, the caller a sentence.
             log.exception("%s failed", tool.name, extra={"request": call.id})
-            error = InternalError(f"{tool.name} failed unexpectedly", hint=f"the server's log names request {call.id}")
+            error = InternalError(f"{tool.name} failed unexpectedly", hint=f"the log names request {call.id}")
             raise error from failure
         finally:
             for part in reversed(self.around):
@@ -113,7 +113,8 @@ class Calls:
         call = new_call(outer.actor, tool, arguments, outer.call.door, outer.call.id, outer.call.trace)
         refuse_unless_allowed(call.actor, tool)
         args = validate(tool, arguments)
-        value: BaseModel = tool.handler(Context(self, call, outer.effects, outer.tx), args)
+        inner = Context(self, call, outer.effects, outer.tx)
+        value: BaseModel = contained(tool, lambda: tool.handler(inner, args))
         outer.effects.nested.append(call)
         return value
 
@@ -145,10 +146,11 @@ class Calls:
         recorded = self.database.record(to_record(call, None))
         try:
             if tool.inline:
-                value: BaseModel = tool.handler(Context(self, call, Effects(), None), args)
+                ctx = Context(self, call, Effects(), None)
+                value: BaseModel = contained(tool, lambda: tool.handler(ctx, args))
             else:
                 value = await self.database.read(
-                    lambda tx: tool.handler(Context(self, call, Effects(), tx), args),
+                    lambda tx: contained(tool, lambda: tool.handler(Context(self, call, Effects(), tx), args)),
                     timeout_s=tool.timeout_s,
                 )
             result = checked_result(tool, value)
@@ -169,7 +171,8 @@ class Calls:
             # The database may run this again after a rolled-back batch, so nothing may be left of the first run.
             effects.events.clear()
             effects.nested.clear()
-            return checked_result(tool, tool.handler(Context(self, call, effects, tx), args))
+            ctx = Context(self, call, effects, tx)
+            return contained(tool, lambda: checked_result(tool, tool.handler(ctx, args)))
 
         def records(error: BaseException | None) -> list[Record]:
             inner = [to_record(nested, None) for nested in effects.nested] if error is None else []
@@ -187,7 +190,8 @@ class Calls:
         await self.database.record(to_record(call, None, intent=True))
         try:
             async with asyncio.timeout(tool.timeout_s):
-                result = checked_result(tool, await tool.handler(Context(self, call, effects, None), args))
+                handled = tool.handler(Context(self, call, effects, None), args)
+                result = checked_result(tool, await contained_outside(tool, handled))
         except TimeoutError as error:
             late = TimedOut(
                 f"{tool.name} did not finish within {tool.timeout_s:g} s", hint="try again, or ask for less"
@@ -246,6 +250,23 @@ def validate(tool: Tool, arguments: dict[str, Any]) -> ToolInput:
         )
         names = ", ".join(tool.input_schema.get("properties", {})) or "none"
         raise InvalidParams(f"{tool.name}: {faults}", hint=f"arguments: {names}") from None
+
+
+def contained(tool: Tool, run: Callable[[], T]) -> T:
+    """What `run` returns. What would end the thread or leave the caller waiting is a bug like any other."""
+    try:
+        return run()
+    except (SystemExit, StopIteration) as error:
+        # The first would end the thread that runs everyone's writes, the second cannot be put into a future.
+        raise RuntimeError(f"{tool.name} raised {type(error).__name__}") from error
+
+
+async def contained_outside(tool: Tool, handled: Awaitable[T]) -> T:
+    """The same for an external handler, where Python itself turns StopIteration into a RuntimeError."""
+    try:
+        return await handled
+    except SystemExit as error:
+        raise RuntimeError(f"{tool.name} raised SystemExit") from error
 
 
 def checked_result(tool: Tool, value: Any) -> Result:

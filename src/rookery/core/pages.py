@@ -3,17 +3,8 @@
 import base64
 import binascii
 import json
-from collections.abc import Sequence
-from typing import NamedTuple
 
 from rookery.core.errors import InvalidParams
-
-
-class Page(NamedTuple):
-    """One page and the cursor of the next, or None at the end."""
-
-    items: Sequence[object]
-    next_cursor: str | None
 
 
 def encode_cursor(key: str) -> str:
@@ -32,5 +23,19 @@ def decode_cursor(cursor: str | None) -> str | None:
     except (binascii.Error, ValueError, KeyError, TypeError):
         after = None
     if not isinstance(after, str):
-        raise InvalidParams("the cursor is not one of ours", hint="start again without a cursor")
+        raise _foreign()
     return after
+
+
+def decode_number(cursor: str | None) -> int | None:
+    """The same for lists that are ordered by a 64-bit number."""
+    after = decode_cursor(cursor)
+    if after is None:
+        return None
+    if not (after.isascii() and after.isdigit() and len(after) <= 18):
+        raise _foreign()
+    return int(after)
+
+
+def _foreign() -> InvalidParams:
+    return InvalidParams("the cursor is not one of ours", hint="start again without a cursor")

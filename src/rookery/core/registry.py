@@ -28,6 +28,11 @@ class Registry:
 
     def add(self, tool: Tool, domain: str) -> None:
         """Take `tool` in. Two tools of one name stop the start: neither can be trusted to be the one meant."""
+        if plain_name(tool.name) != tool.name:
+            raise ConfigurationError(
+                f"{tool.module} declares {tool.name}, but corvid_ is an alias and no part of a name",
+                hint=f"call it {plain_name(tool.name)}",
+            )
         known = self._tools.get(tool.name)
         if known is not None:
             raise ConfigurationError(

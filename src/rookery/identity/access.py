@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from rookery.core.errors import Conflict, InvalidParams, NotFound
 from rookery.core.ids import new_id
 from rookery.db.tx import Tx
-from rookery.identity.presets import PRESETS
-from rookery.identity.store import now_ms
+from rookery.identity.presets import find_preset
+from rookery.identity.store import begin_change, now_ms
 from rookery.identity.tables import EPOCH, bundle_uses, bundles, grants, tokens
 
 HolderKind = Literal["agent", "project", "person"]
@@ -37,8 +37,9 @@ class AccessStore:
 
     def bundle_id(self, name_or_id: str) -> str:
         """The id of a preset or custom bundle."""
-        if name_or_id in PRESETS or f"preset-{name_or_id}" in PRESETS:
-            return name_or_id if name_or_id in PRESETS else f"preset-{name_or_id}"
+        preset = find_preset(name_or_id)
+        if preset is not None:
+            return preset
         same = sa.or_(bundles.c.id == name_or_id, bundles.c.name == name_or_id)
         row = self.tx.one(sa.select(bundles.c.id).where(bundles.c.tenant == self.tenant, same))
         if row is None:
@@ -47,8 +48,9 @@ class AccessStore:
 
     def save_bundle(self, name: str, tools: list[str], description: str, prompt: str) -> str:
         """Create the custom bundle of that name, or replace what it holds. Presets cannot be replaced."""
-        if name in PRESETS or any(preset.name == name for preset in PRESETS.values()):
+        if find_preset(name) is not None:
             raise Conflict(f"{name} is a preset", hint="choose another name")
+        begin_change(self.tx)
         values = {"tools": tools, "description": description, "prompt": prompt}
         mine = (bundles.c.tenant == self.tenant, bundles.c.name == name)
         row = self.tx.one(sa.update(bundles).where(*mine).values(**values).returning(bundles.c.id))
@@ -58,27 +60,28 @@ class AccessStore:
             )
             row = self.tx.one(fresh.returning(bundles.c.id))
         assert row is not None
-        self.tx.bump(EPOCH)
         return row.id
 
     def delete_bundle(self, name_or_id: str) -> str:
+        begin_change(self.tx)
         bundle = self.bundle_id(name_or_id)
-        if bundle in PRESETS:
+        if find_preset(bundle) is not None:
             raise Conflict("presets cannot be deleted", hint="take it away from its holders with assign_bundle")
         self.tx.run(sa.delete(bundle_uses).where(bundle_uses.c.tenant == self.tenant, bundle_uses.c.bundle == bundle))
         self.tx.run(sa.delete(bundles).where(bundles.c.tenant == self.tenant, bundles.c.id == bundle))
-        self.tx.bump(EPOCH)
         return bundle
 
     def use_bundle(self, bundle: str, holder: str, kind: HolderKind, *, remove: bool = False) -> None:
         """Give a bundle to an agent or project, or take it away. Giving twice changes nothing."""
+        begin_change(self.tx)
         mine = (bundle_uses.c.tenant == self.tenant, bundle_uses.c.holder == holder)
-        self.tx.run(sa.delete(bundle_uses).where(*mine, bundle_uses.c.bundle == bundle)) if remove else None
-        held = [row.bundle for row in self.tx.all(sa.select(bundle_uses.c.bundle).where(*mine))]
-        if not remove and bundle not in held:
-            row = {"bundle": bundle, "holder": holder, "holder_kind": kind, "sort_order": len(held)}
-            self.tx.run(sa.insert(bundle_uses).values(tenant=self.tenant, **row))
-        self.tx.bump(EPOCH)
+        if remove:
+            self.tx.run(sa.delete(bundle_uses).where(*mine, bundle_uses.c.bundle == bundle))
+        elif bundle not in self.held_bundles(holder):
+            last = self.tx.scalar(sa.select(sa.func.max(bundle_uses.c.sort_order)).where(*mine))
+            row = {"bundle": bundle, "holder": holder, "holder_kind": kind}
+            place = 0 if last is None else last + 1
+            self.tx.run(sa.insert(bundle_uses).values(tenant=self.tenant, sort_order=place, **row))
 
     def held_bundles(self, holder: str) -> list[str]:
         """The bundles of an agent or project, in their order."""

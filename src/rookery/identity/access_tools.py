@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from pydantic import AwareDatetime, Field
 
 from rookery.core.context import Context
-from rookery.core.decide import decide, explain
-from rookery.core.errors import InvalidParams
+from rookery.core.decide import decide, explain, scope_granted
+from rookery.core.errors import InvalidParams, PermissionDenied
 from rookery.core.tool import NoInput, ToolInput, ToolOutput, tool
 from rookery.identity.access import AccessStore
 from rookery.identity.presets import PRESETS
@@ -291,6 +291,14 @@ def list_grants(ctx: Context, args: NoInput) -> Grants:
 def create_token(ctx: Context, args: CreateToken) -> NewToken:
     """Make a bearer token for an agent or for yourself. Use it for clients that connect over HTTP.
     Returns the secret, this once only. Only for people."""
+    held = ctx.actor.scopes
+    beyond = [scope for scope in args.scopes if held is not None and not scope_granted(held, scope)]
+    if beyond:
+        raise PermissionDenied(
+            f"your own token lacks {', '.join(beyond)}",
+            hint=f"it has {', '.join(sorted(held or ()))}",
+            layer="scopes",
+        )
     access = _access(ctx)
     if args.agent is not None:
         holder = IdentityStore(ctx.tx, ctx.actor.tenant).agent(args.agent).id
@@ -339,7 +347,9 @@ def explain_access(ctx: Context, args: ExplainAccess) -> Explanation:
         project=args.project,
         scheduler=args.scheduler,
     )
-    actor = Resolver(ctx.platform.registry, ctx.actor.services).resolve(ctx.tx, binding).actor
+    me = ctx.actor
+    resolver = Resolver(ctx.platform.registry, me.services, hide_unavailable=me.hide_unavailable)
+    actor = resolver.resolve(ctx.tx, binding).actor
     decision = decide(actor, found)
     return Explanation(
         tool=found.name,

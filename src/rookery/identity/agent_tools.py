@@ -8,7 +8,7 @@ from rookery.core.context import Context
 from rookery.core.tool import PROFILES, NoInput, ToolInput, ToolOutput, tool
 from rookery.identity.access import AccessStore
 from rookery.identity.resolve import check_profile, known_names
-from rookery.identity.store import IdentityStore
+from rookery.identity.store import IdentityStore, begin_change
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Permissions = list[str] | Literal["default"]
@@ -194,6 +194,7 @@ def set_profile_tools(ctx: Context, args: SetProfileTools) -> Profile:
     Returns the profile with a warning for each critical tool lost. Only for people."""
     kind = check_profile(args.profile)
     store = IdentityStore(ctx.tx, ctx.actor.tenant)
+    begin_change(ctx.tx)
     allowed, disallowed = store.profile(kind)
     if args.allowed == "default":
         allowed = None

@@ -23,3 +23,11 @@ PRESETS: dict[str, Preset] = {
         Preset("preset-memory-manager", "Memory manager", "Keeps memories in order and researches"),
     )
 }
+
+
+def find_preset(name_or_id: str) -> str | None:
+    """The id of the preset that is meant: `preset-devops`, `devops` or `DevOps`."""
+    for preset in PRESETS.values():
+        if name_or_id in (preset.id, preset.id.removeprefix("preset-"), preset.name):
+            return preset.id
+    return None

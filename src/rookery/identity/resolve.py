@@ -53,7 +53,7 @@ def read_scope_file(path: str, registry: Registry) -> frozenset[str]:
     try:
         with open(os.path.expanduser(path), encoding="utf-8") as file:
             names: Any = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"the scope file {path} cannot be read: {error}", hint="it must be a JSON list"
         ) from error

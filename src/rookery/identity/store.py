@@ -20,6 +20,14 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def begin_change(tx: Tx) -> None:
+    """From here to the commit nobody else changes identities; after it every process looks anew.
+
+    The lock is the epoch's row, so whoever takes it first may look and then write, on PostgreSQL as well.
+    """
+    tx.bump(EPOCH)
+
+
 class IdentityStore:
     """Tenants, people, projects, agents and profiles of one tenant."""
 
@@ -29,8 +37,12 @@ class IdentityStore:
 
     def set_up(self) -> None:
         """The tenant with its owner, default project and default agent. Does nothing to what is there."""
-        if self.tx.one(sa.select(tenants).where(tenants.c.id == self.tenant)) is not None:
+        wanted = sa.select(tenants.c.id).where(tenants.c.id == self.tenant)
+        if self.tx.one(wanted) is not None:
             return
+        begin_change(self.tx)
+        if self.tx.one(wanted) is not None:
+            return  # another process that started at the same time was first
         at = now_ms()
         self.tx.run(sa.insert(tenants).values(id=self.tenant, name=self.tenant, created_ms=at))
         self.tx.run(
@@ -97,6 +109,7 @@ class IdentityStore:
         )
 
     def _insert(self, table: sa.Table, taken: sa.ColumnElement[bool], message: str, **values: Any) -> sa.Row[Any]:
+        begin_change(self.tx)
         # Names are unique without regard to case; the index alone would let `Ada` stand beside `ada`.
         if self.tx.scalar(sa.select(sa.func.count()).select_from(table).where(taken)):
             raise Conflict(message, hint="choose another name")
@@ -104,16 +117,15 @@ class IdentityStore:
             sa.insert(table).values(tenant=self.tenant, created_ms=now_ms(), **values).returning(*table.c)
         )
         assert row is not None
-        self.tx.bump(EPOCH)
         return row
 
     def update_agent(self, name_or_id: str, **values: Any) -> sa.Row[Any]:
         """Change fields of one agent and return it."""
+        begin_change(self.tx)
         agent = self.agent(name_or_id)
         if values:
             mine = (agents.c.tenant == self.tenant, agents.c.id == agent.id)
             self.tx.run(sa.update(agents).where(*mine).values(**values))
-            self.tx.bump(EPOCH)
         return self.agent(agent.id)
 
     def profile(self, kind: str) -> tuple[list[str] | None, list[str] | None]:
@@ -123,9 +135,10 @@ class IdentityStore:
         return (row.allowed, row.disallowed) if row is not None else (None, None)
 
     def set_profile(self, kind: str, allowed: list[str] | None, disallowed: list[str] | None) -> None:
+        """Replace both lists. Whoever keeps one of them reads it after `begin_change`."""
+        begin_change(self.tx)
         mine = (profiles.c.tenant == self.tenant, profiles.c.type == kind)
         if not self.tx.run(sa.update(profiles).where(*mine).values(allowed=allowed, disallowed=disallowed)):
             self.tx.run(
                 sa.insert(profiles).values(tenant=self.tenant, type=kind, allowed=allowed, disallowed=disallowed)
             )
-        self.tx.bump(EPOCH)

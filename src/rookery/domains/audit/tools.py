@@ -8,7 +8,7 @@ from pydantic import Field
 from rookery.around.audit import audit_log
 from rookery.around.chain import verify
 from rookery.core.context import Context
-from rookery.core.pages import decode_cursor, encode_cursor
+from rookery.core.pages import decode_number, encode_cursor
 from rookery.core.tool import NoInput, ToolInput, ToolOutput, tool
 
 
@@ -61,9 +61,9 @@ def list_audit_records(ctx: Context, args: ListAuditRecords) -> AuditRecords:
     for name, value in filters.items():
         if value is not None:
             wanted = wanted.where(table[name] == value)
-    after = decode_cursor(args.cursor)
+    after = decode_number(args.cursor)
     if after is not None:
-        wanted = wanted.where(table.id < int(after))
+        wanted = wanted.where(table.id < after)
     rows = ctx.tx.all(wanted.limit(args.limit + 1))
     fields = AuditRecord.model_fields
     return AuditRecords(
