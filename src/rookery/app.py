@@ -7,8 +7,9 @@ from types import ModuleType
 
 from rookery.around import audit
 from rookery.around.chain import seal_pending
+from rookery.around.metrics import Metrics
 from rookery.around.rate import RateLimit
-from rookery.around.timing import Metrics
+from rookery.around.timing import span
 from rookery.core.call import Calls
 from rookery.core.events import Events
 from rookery.core.registry import Registry
@@ -59,7 +60,7 @@ def make_platform(
     database.tick = seal_pending
     metrics, events = Metrics(), Events()
     around = (RateLimit(settings.rate_calls_per_minute), metrics)
-    calls = Calls(domains.registry, database, around, events, facts={"port": settings.port})
+    calls = Calls(domains.registry, database, around, events, facts={"port": settings.port}, span=span)
     resolver = Resolver(domains.registry, domains.services, hide_unavailable=settings.hide_unavailable)
     return Platform(
         settings=settings,

@@ -25,3 +25,10 @@ def make_tracer(service: str) -> Any:
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
     return trace.get_tracer("rookery")
+
+
+def parent(trace: str | None) -> Any:
+    """The caller's own span, from its W3C trace context."""
+    from opentelemetry.propagate import extract
+
+    return extract({"traceparent": trace}) if trace else None

@@ -24,6 +24,9 @@ class RateLimit:
         if self._per_minute:
             self._take(call, "", self._per_minute)
 
+    def refused(self, call: Call, error: RookeryError) -> None:
+        return None
+
     def after(self, call: Call, error: RookeryError | None) -> None:
         return None
 

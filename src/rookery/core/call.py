@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -43,10 +44,22 @@ class Database(Protocol):
     def record(self, record: Record) -> Awaitable[None]: ...
 
 
+Span = Callable[[str, Call], AbstractContextManager[Any]]
+"""Puts what happens in its block on a trace, if anybody collects traces."""
+
+
+def no_span(name: str, call: Call) -> AbstractContextManager[Any]:
+    return nullcontext()
+
+
 class Around(Protocol):
-    """Something that surrounds every call. `before` may refuse by raising; `after` always follows a `before`."""
+    """Something that surrounds every call. `before` may refuse by raising; `after` always follows a `before`.
+
+    `refused` tells of calls that never came that far, or were refused there.
+    """
 
     def before(self, call: Call) -> None: ...
+    def refused(self, call: Call, error: RookeryError) -> None: ...
     def after(self, call: Call, error: RookeryError | None) -> None: ...
 
 
@@ -60,6 +73,7 @@ class Calls:
         around: Sequence[Around],
         events: Events,
         facts: Mapping[str, Any] | None = None,
+        span: Span | None = None,
     ) -> None:
         self.registry = registry
         self.database = database
@@ -67,6 +81,7 @@ class Calls:
         self.events = events
         self.facts = facts or {}
         """What handlers may know of the installation, such as its port."""
+        self._span = span or no_span
 
     async def call(
         self,
@@ -84,11 +99,16 @@ class Calls:
         try:
             args = self._admit(call)
         except RookeryError as error:
+            for part in self.around:
+                part.refused(call, error)
             await self.database.record(to_record(call, error))
             raise
         error: RookeryError | None = None
         try:
-            return await self._run(call, args)
+            with self._span(f"tool_execution:{tool.name}", call):
+                result = await self._run(call, args)
+            call.output_bytes = len(result.text)
+            return result
         except RookeryError as failure:
             error = failure
             raise
@@ -113,8 +133,7 @@ class Calls:
         call = new_call(outer.actor, tool, arguments, outer.call.door, outer.call.id, outer.call.trace)
         refuse_unless_allowed(call.actor, tool)
         args = validate(tool, arguments)
-        inner = Context(self, call, outer.effects, outer.tx)
-        value: BaseModel = contained(tool, lambda: tool.handler(inner, args))
+        value: BaseModel = tool.handler(Context(self, call, outer.effects, outer.tx), args)
         outer.effects.nested.append(call)
         return value
 
@@ -146,12 +165,10 @@ class Calls:
         recorded = self.database.record(to_record(call, None))
         try:
             if tool.inline:
-                ctx = Context(self, call, Effects(), None)
-                value: BaseModel = contained(tool, lambda: tool.handler(ctx, args))
+                value: BaseModel = run_inline(tool, Context(self, call, Effects(), None), args)
             else:
                 value = await self.database.read(
-                    lambda tx: contained(tool, lambda: tool.handler(Context(self, call, Effects(), tx), args)),
-                    timeout_s=tool.timeout_s,
+                    lambda tx: tool.handler(Context(self, call, Effects(), tx), args), timeout_s=tool.timeout_s
                 )
             result = checked_result(tool, value)
         except BaseException as error:
@@ -171,8 +188,7 @@ class Calls:
             # The database may run this again after a rolled-back batch, so nothing may be left of the first run.
             effects.events.clear()
             effects.nested.clear()
-            ctx = Context(self, call, effects, tx)
-            return contained(tool, lambda: checked_result(tool, tool.handler(ctx, args)))
+            return checked_result(tool, tool.handler(Context(self, call, effects, tx), args))
 
         def records(error: BaseException | None) -> list[Record]:
             inner = [to_record(nested, None) for nested in effects.nested] if error is None else []
@@ -191,7 +207,7 @@ class Calls:
         try:
             async with asyncio.timeout(tool.timeout_s):
                 handled = tool.handler(Context(self, call, effects, None), args)
-                result = checked_result(tool, await contained_outside(tool, handled))
+                result = checked_result(tool, await run_external(tool, handled))
         except TimeoutError as error:
             late = TimedOut(
                 f"{tool.name} did not finish within {tool.timeout_s:g} s", hint="try again, or ask for less"
@@ -214,6 +230,7 @@ def new_call(
 ) -> Call:
     """A call that starts now."""
     started = time.monotonic()
+    digest, size = input_digest(arguments)
     return Call(
         id=request_id or new_id("req"),
         actor=actor,
@@ -221,7 +238,8 @@ def new_call(
         arguments=arguments,
         door=door,
         trace=trace,
-        digest=input_digest(arguments),
+        digest=digest,
+        input_bytes=size,
         at_ms=time.time_ns() // 1_000_000,
         started=started,
         deadline=started + tool.timeout_s,
@@ -252,17 +270,16 @@ def validate(tool: Tool, arguments: dict[str, Any]) -> ToolInput:
         raise InvalidParams(f"{tool.name}: {faults}", hint=f"arguments: {names}") from None
 
 
-def contained(tool: Tool, run: Callable[[], T]) -> T:
-    """What `run` returns. What would end the thread or leave the caller waiting is a bug like any other."""
+def run_inline(tool: Tool, ctx: Context, args: ToolInput) -> Any:
+    """The result of a handler on the event loop. What would end the loop is a bug like any other."""
     try:
-        return run()
-    except (SystemExit, StopIteration) as error:
-        # The first would end the thread that runs everyone's writes, the second cannot be put into a future.
-        raise RuntimeError(f"{tool.name} raised {type(error).__name__}") from error
+        return tool.handler(ctx, args)
+    except SystemExit as error:
+        raise RuntimeError(f"{tool.name} raised SystemExit") from error
 
 
-async def contained_outside(tool: Tool, handled: Awaitable[T]) -> T:
-    """The same for an external handler, where Python itself turns StopIteration into a RuntimeError."""
+async def run_external(tool: Tool, handled: Awaitable[T]) -> T:
+    """The same for an external handler."""
     try:
         return await handled
     except SystemExit as error:

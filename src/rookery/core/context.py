@@ -61,6 +61,8 @@ class Call:
     at_ms: int
     started: float
     deadline: float
+    input_bytes: int = 0
+    output_bytes: int = 0
     stopped: bool = False
 
 

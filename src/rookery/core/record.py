@@ -34,7 +34,7 @@ class Record(NamedTuple):
 COLUMNS = Record._fields
 
 
-def input_digest(arguments: dict[str, Any]) -> str:
-    """SHA-256 over the arguments in a fixed order."""
+def input_digest(arguments: dict[str, Any]) -> tuple[str, int]:
+    """SHA-256 over the arguments in a fixed order, and how long they are."""
     text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest(), len(text)
