@@ -1,6 +1,5 @@
 """`decide` against a second description of the same rules, on random actors and tools."""
 
-import time
 from collections import Counter
 
 import pytest
@@ -98,17 +97,3 @@ def test_every_refusal_gives_a_reason_and_a_hint() -> None:
     for actor in cases.actors(50, [tool.name for tool in tools]):
         said = [decision for tool in tools if (decision := decide(actor, tool)).outcome != "allow"]
         assert all(decision.reason and decision.hint for decision in said)
-
-
-def test_a_decision_takes_less_than_a_hundred_microseconds() -> None:
-    cases = Cases(80)
-    tools = cases.tools(100)
-    actors = cases.actors(100, [tool.name for tool in tools])
-    took_ns: list[int] = []
-    for actor in actors:
-        for tool in tools:
-            start = time.perf_counter_ns()
-            decide(actor, tool)
-            took_ns.append(time.perf_counter_ns() - start)
-    took_ns.sort()
-    assert took_ns[len(took_ns) * 99 // 100] <= 100_000
