@@ -176,7 +176,9 @@ class Pump:
                 # A cancelled request is not answered any more.
                 cancelled = id_of({"id": params.get("requestId")})  # pyright: ignore[reportUnknownMemberType]
                 if cancelled is not None:
-                    self.pending.pop(cancelled, None)
+                    # To the server a number and its digits are one id.
+                    for known in [known for known in self.pending if str(known) == str(cancelled)]:
+                        del self.pending[known]
 
     def write_server(self) -> None:
         if self.sock is None:

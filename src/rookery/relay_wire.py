@@ -40,7 +40,8 @@ def decode(line: bytes | bytearray) -> dict[str, object] | None:
     try:
         text = line.decode(errors="replace").lstrip()
         value, end = _scan(text, 0)
-    except (StopIteration, ValueError, RecursionError):
+    except (StopIteration, ValueError, RecursionError, SystemError):
+        # Python 3.11 has no other exception for JSON that is cut off, as long as json.decoder is not imported.
         return None
     return value if text.startswith("{") and not text[end:].strip() else None
 

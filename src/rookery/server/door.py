@@ -13,6 +13,8 @@ from pydantic import BaseModel
 
 from rookery.core.errors import RookeryError, ServiceUnavailable
 
+MAX_WAITING = 256
+
 warnings.filterwarnings("ignore", message=".*deprecated as of 2026-07-28.*")
 
 
@@ -52,6 +54,10 @@ class ClientDoor:
         self._loop.call_soon_threadsafe(self._start, method, params)
 
     def _start(self, method: str, params: dict[str, Any]) -> None:
+        if len(self._tasks) >= MAX_WAITING:
+            self._tasks = [task for task in self._tasks if not task.done()]
+            if len(self._tasks) >= MAX_WAITING:
+                return  # to a client that does not read, news of this kind would only pile up
         session = self._ctx.session
         sending: Coroutine[Any, Any, None]
         if method == "progress":

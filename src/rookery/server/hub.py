@@ -26,7 +26,6 @@ class Hub:
         self.sessions: set[Session] = set()
         self._platform = platform
         self._changed = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
         self._unsubscribe = platform.events.subscribe(self._heard)
         self._task = asyncio.create_task(self._watch())
 
@@ -35,35 +34,41 @@ class Hub:
             self._changed.set()
 
     async def _watch(self) -> None:
-        seen = self._platform.database.epoch(EPOCH)
+        seen: int | None = None
         while True:
+            try:
+                now = self._platform.database.epoch(EPOCH)
+                changed, seen = seen is not None and now != seen, now
+                for session in [each for each in self.sessions if changed or each.outdated]:
+                    await self._refresh(session)
+            except Exception:
+                # The next look may find the database well again, and nobody else tells the sessions.
+                log.exception("changed rights could not be looked for")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), POLL_S)
             self._changed.clear()
-            now = self._platform.database.epoch(EPOCH)
-            if now == seen:
-                continue
-            seen = now
-            for session in list(self.sessions):
-                await self._refresh(session)
 
     async def _refresh(self, session: Session) -> None:
-        before = session.known_tools
-        if before is None:
+        if session.told is None:
             return
         try:
-            after = await session.tools()
+            names = [tool.name for tool in await session.tools()]
         except RookeryError as error:
             log.warning("a session lost its identity: %s", error.message, extra={"session": session.id})
             return
-        if [tool.name for tool in before] == [tool.name for tool in after]:
+        if names == session.told:
             return
+        session.told = names
         await session.bus.publish(ToolsListChanged())
-        if session.client is not None:
-            await session.client.send_tool_list_changed()
+        # A client that does not read must not keep the others from hearing; it has the news waiting already.
+        if session.client is not None and (session.announcing is None or session.announcing.done()):
+            session.announcing = asyncio.create_task(session.client.send_tool_list_changed())
 
     async def close(self) -> None:
         self._unsubscribe()
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
+        for session in self.sessions:
+            if session.announcing is not None:
+                session.announcing.cancel()

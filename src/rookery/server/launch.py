@@ -1,9 +1,11 @@
 """From launch flags to a binding. The flags are the seed's and ours; what is wrong with them is said before serving."""
 
 import os
+import stat
 from typing import cast, get_args
 
 import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError
 
 from rookery.core.actor import Source
 from rookery.core.errors import ConfigurationError, InvalidParams, PermissionDenied
@@ -11,11 +13,20 @@ from rookery.core.registry import Registry
 from rookery.identity.resolve import Binding, read_scope_file
 
 Flags = dict[str, str | bool]
+SCOPE_BYTES = 1 << 20
 
 
 def database_url(db: str, cwd: str) -> str:
     """The address that `--db` means: an address as it is, a path as a SQLite file."""
-    return db if "://" in db else f"sqlite:///{os.path.abspath(os.path.join(cwd, os.path.expanduser(db)))}"
+    if "://" not in db:
+        return f"sqlite:///{os.path.abspath(os.path.join(cwd, os.path.expanduser(db)))}"
+    try:
+        sa.make_url(db)
+    except (ArgumentError, ValueError):
+        raise ConfigurationError(
+            "--db is no address of a database", hint="a path, sqlite:///path or postgresql://user@host/name"
+        ) from None
+    return db
 
 
 def only_owner(home: str) -> None:
@@ -48,10 +59,25 @@ def binding_from(flags: Flags, registry: Registry, cwd: str) -> Binding:
         depth=_depth(flags),
         scheduler=bool(flags.get("scheduler")),
         as_owner=bool(flags.get("as_owner")),
-        scope_file=read_scope_file(os.path.join(cwd, os.path.expanduser(scope)), registry) if scope else None,
+        scope_file=_scope(os.path.join(cwd, os.path.expanduser(scope)), registry) if scope else None,
         worktree=_text(flags, "worktree_path"),
         symphony_dir=_text(flags, "symphony_dir"),
     )
+
+
+def _scope(path: str, registry: Registry) -> frozenset[str]:
+    # A pipe or a device would hold up every session of the server that reads it.
+    try:
+        about = os.stat(path)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the scope file {path} cannot be read: {error.strerror}", hint="it must be a JSON list"
+        ) from None
+    if not stat.S_ISREG(about.st_mode) or about.st_size > SCOPE_BYTES:
+        raise ConfigurationError(
+            f"the scope file {path} is not a file of at most {SCOPE_BYTES} bytes", hint="it must be a JSON list"
+        )
+    return read_scope_file(path, registry)
 
 
 def _text(flags: Flags, name: str) -> str | None:
@@ -72,8 +98,8 @@ def _depth(flags: Flags) -> int:
     value = _text(flags, "depth")
     if value is None:
         return 1
-    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 1000):
-        raise ConfigurationError(f"--depth cannot be {value}", hint="a whole number from 1")
+    if not (value.isascii() and value.isdigit() and len(value) < 5 and 1 <= int(value) <= 1000):
+        raise ConfigurationError(f"--depth cannot be {value[:40]}", hint="a whole number from 1 to 1000")
     return int(value)
 
 

@@ -1,17 +1,21 @@
 """The MCP server: the SDK's low-level server in front of the call path. One for all sessions."""
 
-from typing import TYPE_CHECKING, Any
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from rookery import __version__
 from rookery.around.logs import bind_ids
 from rookery.around.timing import tracing
-from rookery.core.errors import NotFound, RookeryError
+from rookery.core.errors import InternalError, NotFound, RookeryError
 from rookery.core.ids import new_id
 from rookery.core.lint import wire_form
 from rookery.core.results import Result
@@ -23,7 +27,11 @@ if TYPE_CHECKING:
     from rookery.app import Platform
 
 Ctx = ServerRequestContext[Any, Any]
+P = TypeVar("P")
+R = TypeVar("R")
 NAME = "rookery"
+MAX_NAME = 128
+log = logging.getLogger("rookery.mcp")
 
 
 _wire_tools: dict[int, tuple[Tool, types.Tool]] = {}
@@ -56,17 +64,41 @@ def success_result(result: Result) -> types.CallToolResult:
     )
 
 
+def unexpected(error: BaseException, request: str) -> InternalError:
+    """What a client reads of a fault of ours: nothing but where to look."""
+    log.error("a request failed unexpectedly", exc_info=error, extra={"request": request})
+    return InternalError("the server failed unexpectedly", hint=f"the server's log names request {request}")
+
+
+def sealed(handler: Callable[[Ctx, P], Awaitable[R]]) -> Callable[[Ctx, P], Awaitable[R]]:
+    """The handler, whose failures are the protocol's. The SDK would send the text of any exception to the client."""
+
+    @functools.wraps(handler)
+    async def answer(ctx: Ctx, params: P) -> R:
+        try:
+            return await handler(ctx, params)
+        except MCPError:
+            raise
+        except RookeryError as failure:
+            error = failure
+        except Exception as failure:
+            error = unexpected(failure, new_id("req"))
+        raise MCPError(code=error.rpc, message=error.message, data=error.as_dict()) from None
+
+    return answer
+
+
+@sealed
 async def list_tools(ctx: Ctx, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    session: Session = ctx.lifespan_context
-    try:
-        tools = await session.tools()
-    except RookeryError as error:
-        raise MCPError(code=error.rpc, message=error.message, data=error.as_dict()) from error
+    tools = await ctx.lifespan_context.tell_tools()
     return types.ListToolsResult(tools=[wire_tool(tool) for tool in tools])
 
 
+@sealed
 async def call_tool(ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
     session: Session = ctx.lifespan_context
+    if len(params.name) > MAX_NAME:
+        raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name[:MAX_NAME]}…")
     door = ClientDoor(ctx, params)
     request = new_id("req")
     try:
@@ -88,6 +120,8 @@ async def call_tool(ctx: Ctx, params: types.CallToolRequestParams) -> types.Call
         answer = error_result(error)
     except RookeryError as error:
         answer = error_result(error)
+    except Exception as error:
+        answer = error_result(unexpected(error, request))
     await door.flush()
     return answer
 
@@ -102,8 +136,21 @@ async def _initialized(ctx: Ctx, params: types.NotificationParams | None) -> Non
     ctx.lifespan_context.client = ctx.session
 
 
+@sealed
 async def _listen(ctx: Ctx, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
     return await ctx.lifespan_context.listen(ctx, params)
+
+
+def _discover(server: Server[Any]) -> Callable[[Ctx, types.RequestParams | None], Awaitable[types.DiscoverResult]]:
+    @sealed
+    async def discover(ctx: Ctx, params: types.RequestParams | None) -> types.DiscoverResult:
+        return types.DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=server.get_capabilities(protocol_version=ctx.protocol_version),
+            instructions=await instructions(ctx.lifespan_context),
+        )
+
+    return discover
 
 
 def make_server(platform: "Platform") -> Server[Any]:
@@ -128,6 +175,8 @@ def make_server(platform: "Platform") -> Server[Any]:
         # The SDK's own spans cost a tenth of a call even when nobody collects them.
         server.middleware.clear()
     server.add_notification_handler("notifications/initialized", types.NotificationParams, _initialized)
+    # The SDK's own answer knows no session, so an agent would not be told who it is.
+    server.add_request_handler("server/discover", types.RequestParams, _discover(server))
     return server
 
 

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -30,11 +31,11 @@ GRACE_S = 2
 
 def serve(settings: Settings, make_platform: "Callable[[Settings], Platform]", announce: Callable[[int], None]) -> None:
     """Serve until a signal ends it. `announce` is told the port once every door is open."""
-    configure_logs(settings.log_level)
-    configure_tracing("rookery")
     os.makedirs(settings.home, mode=0o700, exist_ok=True)
     with _only_server(settings.home), contextlib.closing(_bind(settings)) as listener:
-        platform = make_platform(settings)
+        configure_logs(settings.log_level, folder=settings.logs)
+        configure_tracing("rookery")
+        platform = make_platform(replace(settings, port=listener.getsockname()[1]))
         try:
             run(_serve(platform, listener, announce))
         finally:

@@ -1,14 +1,17 @@
 """Serves one MCP session over one connection, whatever the connection is."""
 
+import asyncio
+import select
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel import Server
 from mcp.server.runner import serve_dual_era_loop, serve_loop
 
 from rookery.server.hub import Hub
+from rookery.server.lines import Reader
 from rookery.server.mcp import init_options
 from rookery.server.session import Session
-from rookery.server.wire import Reader, Wire, Writer
+from rookery.server.wire import Wire, Writer
 
 if TYPE_CHECKING:
     from rookery.app import Platform
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
 async def serve_session(
     platform: "Platform", server: Server[Any], hub: Hub, session: Session, reader: Reader, writer: Writer
 ) -> None:
-    """Answer until the client ends; every call that has come in is answered first."""
-    wire = Wire(reader, writer, platform.settings.max_line_bytes)
+    """Answer until the client ends; every call that has come in is answered first, unless nobody is left to read."""
+    wire = Wire(reader, writer, platform.settings.max_line_bytes, lambda: has_gone(writer))
     hub.sessions.add(session)
     try:
         options = await init_options(server, session)
@@ -28,3 +31,16 @@ async def serve_session(
     finally:
         wire.flush()
         hub.sessions.discard(session)
+
+
+def has_gone(writer: Writer) -> bool:
+    """Whether nobody is left to read. A client that has only ended its input still reads."""
+    if not isinstance(writer, asyncio.StreamWriter):
+        return False
+    if writer.transport.is_closing():
+        return True
+    end = writer.get_extra_info("socket") or writer.get_extra_info("pipe")
+    poll = select.poll()
+    poll.register(end.fileno(), 0)
+    # Asked for nothing, it still tells of a socket closed at both ends and of a pipe without a reader.
+    return bool(poll.poll(0))

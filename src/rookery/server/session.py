@@ -1,5 +1,6 @@
 """A session: who is at the other end of a connection, kept up to date."""
 
+import asyncio
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,13 +22,28 @@ if TYPE_CHECKING:
 class Session:
     """One connection's identity. Rights that were changed count from the next call on."""
 
-    __slots__ = ("_bus", "_epoch", "_listed", "_listen", "_resolved", "binding", "client", "id", "platform")
+    __slots__ = (
+        "_bus",
+        "_epoch",
+        "_listed",
+        "_listen",
+        "_resolved",
+        "announcing",
+        "binding",
+        "client",
+        "id",
+        "platform",
+        "told",
+    )
 
     def __init__(self, platform: "Platform", binding: Binding, resolved: Resolved, epoch: int) -> None:
         self.platform = platform
         self.binding = binding
         self.id = binding.session or new_id("ses")
         self.client: ServerSession | None = None
+        self.told: list[str] | None = None
+        """The names that the client was last told of, by a list or by the news of another; None before the first."""
+        self.announcing: asyncio.Task[None] | None = None
         self._resolved = resolved
         self._epoch: int = epoch
         self._listed: list[Tool] | None = None
@@ -37,9 +53,8 @@ class Session:
     async def actor(self) -> Actor:
         """Who acts, as the database has it now."""
         resolved = self._resolved
-        until = resolved.good_until_ms
         epoch = self.platform.database.epoch(EPOCH)
-        if epoch != self._epoch or (until is not None and time.time_ns() // 1_000_000 >= until):
+        if epoch != self._epoch or self.outdated:
             resolved = await self.platform.database.read(
                 lambda tx: self.platform.resolver.resolve(tx, self.binding), timeout_s=10
             )
@@ -53,10 +68,17 @@ class Session:
             self._listed = self.platform.registry.listed(actor)
         return self._listed
 
+    async def tell_tools(self) -> list[Tool]:
+        """The same, for the client, who needs no news of them from here on."""
+        tools = await self.tools()
+        self.told = [tool.name for tool in tools]
+        return tools
+
     @property
-    def known_tools(self) -> list[Tool] | None:
-        """The list that was last given out, None if none was."""
-        return self._listed
+    def outdated(self) -> bool:
+        """Whether a right has run out since it was last looked at."""
+        until = self._resolved.good_until_ms
+        return until is not None and time.time_ns() // 1_000_000 >= until
 
     @property
     def bus(self) -> InMemorySubscriptionBus:

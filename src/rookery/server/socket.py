@@ -43,6 +43,14 @@ def peer_uid(connection: socket.socket) -> int | None:
     return struct.unpack("3i", raw)[1]
 
 
+def _flags(value: Any) -> Flags:
+    """The flags as the relay sends them; anything else could bind a session to less than was meant."""
+    flags = cast("dict[str, Any]", value if isinstance(value, dict) else {"": value})
+    if not all(isinstance(each, str) or each is True for each in flags.values()):
+        raise ValueError("no flags")
+    return flags
+
+
 class SocketDoor:
     """Listens on the home's socket. The file is ours alone (0600), and each peer's user is checked again."""
 
@@ -132,7 +140,7 @@ class SocketDoor:
         fields = cast("dict[str, Any]", hello)
         if fields.get("version") != __version__:
             raise Refused(f"the server runs version {__version__}, this is {fields.get('version')}", fallback=True)
-        flags = cast(Flags, fields.get("flags") or {})
+        flags = _flags(fields.get("flags"))
         cwd = str(fields.get("cwd") or "/")
         db = flags.get("db")
         if isinstance(db, str) and not same_database(database_url(db, cwd), self._platform.settings.database_url):

@@ -3,10 +3,14 @@
 import asyncio
 import os
 import stat
+from sqlite3 import Error as DriverError
 from typing import Any
 
+from sqlalchemy import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
 from rookery.around.logs import configure_logs
-from rookery.core.errors import RookeryError
+from rookery.core.errors import ConfigurationError, RookeryError
 from rookery.relay import complain, home_path
 from rookery.server.hub import Hub
 from rookery.server.launch import Flags, binding_from, database_url, only_owner
@@ -48,7 +52,12 @@ async def _serve(flags: Flags, fd_in: int, fd_out: int) -> int:
     if flags.get("as_owner"):
         only_owner(settings.home)
     configure_logs(settings.log_level)
-    platform = make_platform(settings)
+    try:
+        platform = make_platform(settings)
+    except (SQLAlchemyError, DriverError, OSError) as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        where = make_url(settings.database_url).render_as_string()
+        raise ConfigurationError(f"{where} cannot be used: {reason}", hint="rookery doctor looks at it") from error
     try:
         hub = Hub(platform)
         session = await open_session(platform, binding_from(flags, platform.registry, os.getcwd()))
