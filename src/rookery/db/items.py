@@ -54,12 +54,14 @@ class Outbox:
 
     def add(self, item: Item) -> None:
         if not self._items:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._items.append(item)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Hand over what is there."""
         items, self._items = self._items, []
-        self._put(items)
+        if items:
+            self._put(items)
 
 
 def settle_notes(batch: Sequence[Item], error: Exception | None) -> None:

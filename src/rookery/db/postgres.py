@@ -9,29 +9,28 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from glob import glob
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
-from sqlalchemy import exc
 
 from rookery.core.call import Records
-from rookery.core.errors import AuditUnavailable, ConfigurationError, DatabaseError, RookeryError
+from rookery.core.errors import ConfigurationError, DatabaseError, RookeryError, ServiceUnavailable
 from rookery.core.record import Record
 from rookery.db.database import Database
 from rookery.db.items import BATCH, Note, WriteJob, settle_notes
 from rookery.db.pool import Pool
-from rookery.db.threads import Job, Stopped, outcome_of
+from rookery.db.postgres_executor import CHANNEL, Executor, announce, begin, unrecorded
+from rookery.db.threads import Job, outcome_of
 from rookery.db.tx import Tx
 
 T = TypeVar("T")
 THREADS = 12
 TICK_S = 0.5
-RETRIES = 3
-TRY_AGAIN = {"40001", "40P01"}  # serialization failure, deadlock
-CHANNEL = "rookery_epoch"
+PATIENCE: dict[str, Any] = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
+"""A server that has vanished without a word would otherwise be waited for many minutes."""
 log = logging.getLogger("rookery.postgres")
 
 
@@ -45,77 +44,22 @@ def find_program(name: str) -> str | None:
     return shutil.which(name) or next(iter(sorted(glob(f"/usr/lib/postgresql/*/bin/{name}"), reverse=True)), None)
 
 
-class _Executor:
-    """Runs one job in one transaction of a pooled connection."""
-
-    def __init__(self, database: "PostgresDatabase") -> None:
-        self._database = database
-
-    def run(self, job: Job[Any]) -> Any:
-        for attempt in range(RETRIES):
-            try:
-                return self._once(job)
-            except exc.OperationalError as error:
-                if getattr(error.orig, "sqlstate", None) in TRY_AGAIN and attempt + 1 < RETRIES:
-                    continue
-                raise DatabaseError(f"the database failed: {error.orig}", hint="rookery doctor looks at it") from error
-        raise AssertionError("unreachable")
-
-    def _once(self, job: Job[Any]) -> Any:
-        write = isinstance(job, WriteJob)
-        with self._database.engine.connect() as connection:
-            if not write:
-                connection = connection.execution_options(postgresql_readonly=True)
-            driver = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
-            tx = Tx(connection)
-            try:
-                value = job.run(tx, lambda: driver.cancel_safe(timeout=1))
-            except Stopped:
-                connection.invalidate()
-                if write:
-                    self._database.commit_records(job.records(job.stop_error()))
-                raise
-            except Exception as error:
-                connection.rollback()
-                if write and getattr(getattr(error, "orig", None), "sqlstate", None) not in TRY_AGAIN:
-                    self._database.commit_records(job.records(error))
-                raise
-            if write:
-                self._finish(connection, tx, job)
-        return value
-
-    def _finish(self, connection: sa.Connection, tx: Tx, job: WriteJob[Any]) -> None:
-        try:
-            self._database.seal(tx, job.records(None))
-            for name in tx.bumped:
-                connection.execute(sa.text("SELECT pg_notify(:channel, :name)"), {"channel": CHANNEL, "name": name})
-            connection.commit()
-        except exc.SQLAlchemyError as error:
-            raise unrecorded(error) from error
-        self._database.epochs.update(tx.bumped)
-
-    def close(self) -> None:
-        return None
-
-
-def unrecorded(error: Exception) -> RookeryError:
-    """The refusal of a call whose record could not be written."""
-    reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-    log.error("a transaction could not be recorded: %s", reason)
-    return AuditUnavailable(
-        f"nothing was done, since it could not be recorded: {reason}",
-        hint="check that PostgreSQL runs, has space and lets this user write; rookery doctor looks at it",
-    )
-
-
 class PostgresDatabase(Database):
     """A database that many machines share."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.engine = sa.create_engine(driver_url(url), pool_size=THREADS + 4, max_overflow=4, pool_pre_ping=True)
+        # Threads bound the number of connections; a thread that hangs keeps its own until it comes back.
+        self.engine = sa.create_engine(
+            driver_url(url),
+            pool_size=THREADS + 4,
+            max_overflow=-1,
+            pool_pre_ping=True,
+            hide_parameters=True,
+            connect_args=PATIENCE,
+        )
         self.epochs: dict[str, int] = {}
-        self._pool = Pool("pg", THREADS, lambda: _Executor(self))
+        self._pool = Pool("pg", THREADS, lambda: Executor(self))
         self._notes: queue.SimpleQueue[Note | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -127,6 +71,7 @@ class PostgresDatabase(Database):
         return await outcome_of(job)
 
     async def write(self, work: Callable[[Any], T], *, records: Records, timeout_s: float = 60.0) -> T:
+        self._ensure_threads()
         job = WriteJob(work, records, timeout_s, asyncio.get_running_loop())
         self._pool.submit(job)
         return await outcome_of(job)
@@ -135,6 +80,8 @@ class PostgresDatabase(Database):
         self._ensure_threads()
         note = Note(record, asyncio.get_running_loop(), durable=True)
         self._notes.put(note)
+        if self._closing.is_set():
+            self._refuse_notes()
         return note.future
 
     def commit_records(self, records: list[Record]) -> None:
@@ -144,21 +91,25 @@ class PostgresDatabase(Database):
         try:
             with self.engine.begin() as connection:
                 self.seal(Tx(connection), records)
-        except exc.SQLAlchemyError as error:
+        except Exception as error:
             raise unrecorded(error) from error
 
     def direct(self, work: Callable[[Tx], T], *, write: bool = False) -> T:
         with self.engine.connect() as connection:
-            if not write:
-                connection = connection.execution_options(postgresql_readonly=True)
+            begin(connection, write=write)
             tx = Tx(connection)
             value = work(tx)
             if write:
-                for name in tx.bumped:
-                    connection.execute(sa.text("SELECT pg_notify(:channel, :name)"), {"channel": CHANNEL, "name": name})
+                announce(tx)
                 connection.commit()
-                self.epochs.update(tx.bumped)
+                self.learn(tx.bumped)
             return value
+
+    def learn(self, epochs: Mapping[str, int]) -> None:
+        """Take over epochs that are newer than those we know."""
+        with self._lock:
+            for name, value in epochs.items():
+                self.epochs[name] = max(value, self.epochs.get(name, 0))
 
     def epoch(self, name: str) -> int:
         self._ensure_threads()
@@ -193,23 +144,30 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         if self._closing.is_set():
             return
-        self._closing.set()
         self._pool.close()
+        self._closing.set()
         self._notes.put(None)
+        # Wakes the thread that listens, which would otherwise notice half a second later.
+        with contextlib.suppress(Exception):
+            self.direct(lambda tx: tx.scalar(sa.select(sa.func.pg_notify(CHANNEL, ""))), write=True)
         for thread in self._threads:
             thread.join(timeout=5)
+        self._refuse_notes()
         if self.tick is not None:
-            with contextlib.suppress(exc.SQLAlchemyError):
+            with contextlib.suppress(Exception):
                 self.direct(self.tick, write=True)
         self.engine.dispose()
 
     def _ensure_threads(self) -> None:
-        if self._threads:
+        if self._threads or self._closing.is_set():
             return
+        try:
+            self._refresh_epochs()
+        except Exception as error:
+            log.warning("the database is out of reach: %s", error)
         with self._lock:
             if self._threads:
                 return
-            self._refresh_epochs()
             for target, name in ((self._write_notes, "notes"), (self._tend, "tend")):
                 thread = threading.Thread(target=target, name=f"rookery-pg-{name}", daemon=True)
                 thread.start()
@@ -217,7 +175,7 @@ class PostgresDatabase(Database):
 
     def _refresh_epochs(self) -> None:
         rows = self.direct(lambda tx: tx.all(sa.text("SELECT name, value FROM epochs")))
-        self.epochs.update({row.name: row.value for row in rows})
+        self.learn({row.name: row.value for row in rows})
 
     def _write_notes(self) -> None:
         """Records that belong to no transaction share one commit with all that wait."""
@@ -231,32 +189,53 @@ class PostgresDatabase(Database):
                     break
                 note = self._notes.get()
             ending = note is None
-            if not batch:
-                continue
-            try:
-                self.commit_records([item.record for item in batch])
-            except RookeryError as error:
-                settle_notes(batch, error)
-            else:
-                settle_notes(batch, None)
+            self._settle_together(batch)
+
+    def _settle_together(self, batch: list[Note]) -> None:
+        try:
+            self.commit_records([note.record for note in batch])
+        except RookeryError as error:
+            if len(batch) > 1 and isinstance(error.__cause__, psycopg.DataError | UnicodeError):
+                # One of them cannot be stored, whichever it is. The others must not suffer for it.
+                for note in batch:
+                    self._settle_together([note])
+                return
+            settle_notes(batch, error)
+        else:
+            settle_notes(batch, None)
+
+    def _refuse_notes(self) -> None:
+        """Answer notes that came too late for the thread that has ended."""
+        left: list[Note] = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                note = self._notes.get_nowait()
+                if note is not None:
+                    left.append(note)
+        settle_notes(left, ServiceUnavailable("the database is closed", hint="try again once the server runs again"))
 
     def _tend(self) -> None:
         """Hear of changes that other processes made, and chain the audit log."""
         listener: psycopg.Connection[Any] | None = None
         while not self._closing.is_set():
             try:
-                if listener is None:
-                    address = sa.make_url(self.url).set(drivername="postgresql").render_as_string(hide_password=False)
-                    listener = psycopg.connect(address, autocommit=True)
-                    listener.execute(f"LISTEN {CHANNEL}")
+                listener = listener or self._listen()
                 for _ in listener.notifies(timeout=TICK_S, stop_after=1):
                     pass
                 self._refresh_epochs()
                 if self.tick is not None:
                     self.direct(self.tick, write=True)
-            except (psycopg.Error, exc.SQLAlchemyError) as error:
+            except Exception as error:
                 log.warning("the database is out of reach: %s", error)
+                if listener is not None:
+                    listener.close()
                 listener = None
                 self._closing.wait(TICK_S)
         if listener is not None:
             listener.close()
+
+    def _listen(self) -> psycopg.Connection[Any]:
+        address = sa.make_url(self.url).set(drivername="postgresql").render_as_string(hide_password=False)
+        listener: psycopg.Connection[Any] = psycopg.connect(address, autocommit=True, **PATIENCE)
+        listener.execute(f"LISTEN {CHANNEL}")
+        return listener

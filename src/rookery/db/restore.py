@@ -146,7 +146,7 @@ def _restore_sqlite(path: str, file: str, plan: Plan, backups: str, workshop: st
 
 def _copy_over(draft: str, path: str) -> None:
     # Imported here: the module of the dialect is the only one that may know how its writers wait for each other.
-    from rookery.db.sqlite import FileLock
+    from rookery.db.file_lock import FileLock
 
     os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
     lock = FileLock(path)

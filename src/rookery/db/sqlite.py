@@ -8,7 +8,6 @@ savepoint each, so that many callers share one commit.
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import sqlite3
 import threading
@@ -19,16 +18,20 @@ from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.pool import NullPool
 
 from rookery.core.call import Records
+from rookery.core.errors import DatabaseError, ServiceUnavailable
 from rookery.core.record import Record
 from rookery.db.database import Database
+from rookery.db.file_lock import FileLock
 from rookery.db.items import Item, Note, Outbox, WriteJob
 from rookery.db.pool import Pool
 from rookery.db.sqlite_inline import Inline
-from rookery.db.sqlite_writer import Writer
-from rookery.db.threads import WATCH, Job, Stopped, outcome_of
+from rookery.db.sqlite_reader import Reader, raw
+from rookery.db.sqlite_writer import Writer, refuse
+from rookery.db.threads import WATCH, Job, outcome_of
 from rookery.db.tx import Tx
 
 T = TypeVar("T")
@@ -49,62 +52,11 @@ def _configure(connection: sqlite3.Connection, _: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def raw(connection: sa.Connection) -> sqlite3.Connection:
-    """The driver's own connection below SQLAlchemy's."""
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
-
-
-class FileLock:
-    """The advisory lock beside the database file. Closing it, or dying, gives it back."""
-
-    def __init__(self, path: str) -> None:
-        self._file = open(f"{path}.lock", "a", encoding="utf-8")  # noqa: SIM115 - lives as long as its writer
-
-    def __enter__(self) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        # The writer that replaces a lost one has closed the file, which gave the lock back already.
-        with contextlib.suppress(ValueError):
-            fcntl.flock(self._file, fcntl.LOCK_UN)
-
-    def try_acquire(self) -> bool:
-        """Take the lock if nobody has it."""
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def release(self) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class _Reader:
-    """One thread's read-only connection."""
-
-    def __init__(self, engine: sa.Engine) -> None:
-        self._connection = engine.connect()
-        self._raw = raw(self._connection)
-        self._raw.execute("PRAGMA query_only=ON")
-
-    def run(self, job: Job[Any]) -> Any:
-        self._raw.execute("BEGIN")
-        try:
-            return job.run(Tx(self._connection), self._raw.interrupt)
-        finally:
-            with contextlib.suppress(Stopped):
-                self._connection.rollback()
-                if self._raw.in_transaction:
-                    self._raw.execute("ROLLBACK")
-
-    def close(self) -> None:
-        self._connection.close()
+def _keep_open(context: ExceptionContext) -> None:
+    # SQLAlchemy would close the connection under a job that is stopped. SQLite keeps a closed connection, with its
+    # locks, for as long as a statement of it exists, so it has to be rolled back first.
+    if not isinstance(context.original_exception, Exception):
+        context.is_disconnect = False
 
 
 class SqliteDatabase(Database):
@@ -118,12 +70,20 @@ class SqliteDatabase(Database):
         if folder:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         self._engine = sa.create_engine(
-            url, poolclass=NullPool, connect_args={"check_same_thread": False, "timeout": BUSY_MS / 1000}
+            url,
+            poolclass=NullPool,
+            # Everyone rolls back before closing; SQLAlchemy would log an error for a connection that is closed already.
+            pool_reset_on_return=None,
+            hide_parameters=True,
+            connect_args={"check_same_thread": False, "timeout": BUSY_MS / 1000},
         )
         event.listen(self._engine, "connect", _configure)
-        self._pool = Pool("read", READERS, lambda: _Reader(self._engine))
+        event.listen(self._engine, "handle_error", _keep_open)
+        self._pool = Pool("read", READERS, lambda: Reader(self._engine))
         self._writer: Writer | None = None
-        self._inline: Inline | None = None
+        self._inline = Inline(
+            self._engine, FileLock(self.path), lambda tx, records: self.seal(tx, records), full=full_reads
+        )
         self._lock = threading.Lock()
         self._outboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox] = WeakKeyDictionary()
         self._peek: sqlite3.Connection | None = None
@@ -152,10 +112,9 @@ class SqliteDatabase(Database):
         return box
 
     def _put(self, items: list[Item]) -> None:
-        if self._inline is None and not self._full_reads:
-            with self._lock:
-                self._inline = Inline(self._engine, FileLock(self.path), lambda tx, records: self.seal(tx, records))
-        if self._inline is None or not self._inline.commit(items):
+        if self._closed and self._writer is None:
+            refuse(items, ServiceUnavailable("the database is closed", hint="try again once the server runs"))
+        elif not self._inline.commit(items):
             self._ready_writer().put(items)
 
     def _ready_writer(self) -> Writer:
@@ -176,9 +135,11 @@ class SqliteDatabase(Database):
         )
 
     def _replace_writer(self, lost: Writer) -> None:
+        """Called from the watch, which must not wait for the hanging thread's statement to end."""
         with self._lock:
-            self._writer = self._new_writer()
-            lost.hand_over(self._writer)
+            lost.lost = True
+            heir = self._writer = self._new_writer()
+        threading.Thread(target=lost.hand_over, args=(heir,), name="rookery-write-rescue", daemon=True).start()
 
     def direct(self, work: Callable[[Tx], T], *, write: bool = False) -> T:
         with self._engine.connect() as connection:
@@ -199,17 +160,20 @@ class SqliteDatabase(Database):
     def _file_lock(self) -> Generator[None]:
         lock = FileLock(self.path)
         try:
-            with lock:
-                yield
+            lock.acquire()
+            yield
         finally:
             lock.close()
 
     def epoch(self, name: str) -> int:
-        with self._lock:
-            if self._peek is None:
-                self._peek = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
-                self._peek.execute("PRAGMA query_only=ON")
-            row = self._peek.execute("SELECT value FROM epochs WHERE name = ?", (name,)).fetchone()
+        try:
+            with self._lock:
+                if self._peek is None:
+                    self._peek = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+                    self._peek.execute("PRAGMA query_only=ON")
+                row = self._peek.execute("SELECT value FROM epochs WHERE name = ?", (name,)).fetchone()
+        except sqlite3.Error as error:
+            raise DatabaseError(f"the database cannot be read: {error}", hint="rookery doctor looks at it") from error
         return row[0] if row else 0
 
     def backup(self, folder: str, label: str) -> str | None:
@@ -229,13 +193,15 @@ class SqliteDatabase(Database):
     def close(self) -> None:
         if self._closed:
             return
+        for box in list(self._outboxes.values()):
+            box.flush()
         self._closed = True
         self._pool.close()
         with self._lock:
-            if self._writer is not None:
-                self._writer.close()
-            if self._inline is not None:
-                self._inline.close()
-            if self._peek is not None:
-                self._peek.close()
+            writer, peek = self._writer, self._peek
+        if writer is not None:
+            writer.close()
+        self._inline.close()
+        if peek is not None:
+            peek.close()
         self._engine.dispose()
