@@ -31,11 +31,17 @@ class Settings:
         return self.database or f"sqlite:///{os.path.join(self.home, 'rookery.db')}"
 
     @property
+    def logs(self) -> str:
+        return os.path.join(self.home, "logs")
+
+    @property
     def backups(self) -> str:
         return os.path.join(self.home, "backups")
 
 
 CHOICES = {"audit_reads": ("normal", "full"), "log_level": LEVELS}
+RANGES = {"port": (0, 65535), "rate_calls_per_minute": (0, 1_000_000), "max_line_bytes": (1024, 1 << 30)}
+KINDS: dict[Any, str] = {str: "text", int: "a whole number", bool: "true or false"}
 
 
 def default_home(environ: Mapping[str, str] = os.environ) -> str:
@@ -59,7 +65,7 @@ def load_settings(home: str | None = None, environ: Mapping[str, str] = os.envir
         name = f"ROOKERY_{key.upper()}"
         if environ.get(name):
             values[key] = _convert(name, key, environ[name])
-    values |= {key: value for key, value in override.items() if value is not None}
+    values |= {key: _convert(key, key, value) for key, value in override.items() if value is not None}
     return Settings(home=home, **values)
 
 
@@ -70,7 +76,7 @@ def _read_file(path: str) -> dict[str, Any]:
             tree = tomllib.load(file)
     except FileNotFoundError:
         return {}
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}", hint="mend the file or move it away") from error
     flat: dict[str, Any] = {}
     for key, value in tree.items():
@@ -82,23 +88,38 @@ def _read_file(path: str) -> dict[str, Any]:
 
 
 def _convert(where: str, key: str, value: Any) -> Any:
+    """The value as the setting's kind, or an error that names its place."""
     kind = next(field.type for field in fields(Settings) if field.name == key)
     try:
-        if kind is bool:
-            converted: Any = value if isinstance(value, bool) else _to_bool(str(value))
-        elif kind is int:
-            converted = int(value)
-        else:
-            converted = str(value)
+        converted = _read(kind, value)
+        wanted = _wanted(key, converted)
     except ValueError:
-        raise ConfigurationError(
-            f"{where} cannot be {value!r}", hint=f"it must be {getattr(kind, '__name__', kind)}"
-        ) from None
-    if key in CHOICES and converted not in CHOICES[key]:
-        raise ConfigurationError(f"{where} cannot be {value!r}", hint=f"one of {', '.join(CHOICES[key])}")
-    if key == "port" and not 0 <= converted <= 65535:
-        raise ConfigurationError(f"{where} cannot be {value!r}", hint="a port is between 0 and 65535")
-    return converted
+        wanted = KINDS[kind]
+    else:
+        if wanted is None:
+            return converted
+    raise ConfigurationError(f"{where} cannot be {value!r}", hint=f"it must be {wanted}")
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """Text is read, since an environment has nothing else; what is of another kind is not changed into this one."""
+    if type(value) is kind:
+        return value
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return _to_bool(value) if kind is bool else int(value)
+
+
+def _wanted(key: str, value: Any) -> str | None:
+    """What is allowed instead of `value`, None if it is allowed."""
+    if key in CHOICES and value not in CHOICES[key]:
+        return f"one of {', '.join(CHOICES[key])}"
+    if key in RANGES and not RANGES[key][0] <= value <= RANGES[key][1]:
+        return f"between {RANGES[key][0]} and {RANGES[key][1]}"
+    if key == "host" and not value:
+        # A socket would take it for every network that this machine is in.
+        return "an address, such as 127.0.0.1"
+    return None
 
 
 def _to_bool(text: str) -> bool:

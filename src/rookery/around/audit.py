@@ -20,6 +20,8 @@ audit_log = sa.Table(
     *(whole(name) if name in _NUMBERS else text(name, null=name in _NULLABLE) for name in COLUMNS),
     whole("position", null=True),
     text("hash", null=True),
+    sa.Index("audit_log_unsealed", "id", postgresql_where=sa.text("position IS NULL")).ddl_if(dialect="postgresql"),
+    sa.Index("audit_log_position", "position", unique=True).ddl_if(dialect="postgresql"),
 )
 
 _COLUMN_DDL = ", ".join(
@@ -48,7 +50,7 @@ MIGRATIONS = (
     ),
 )
 
-_SQLITE_HEAD = "SELECT position, hash FROM audit_log ORDER BY id DESC LIMIT 1"
+_SQLITE_HEAD = "SELECT position, hash FROM audit_log WHERE position IS NOT NULL ORDER BY id DESC LIMIT 1"
 _CHAINED = (*COLUMNS, "position", "hash")
 
 

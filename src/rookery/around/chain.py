@@ -66,7 +66,7 @@ def verify(tx: Tx) -> Verified:
     waiting: int = tx.scalar(sa.text("SELECT count(*) FROM audit_log WHERE position IS NULL"))
     order = "id" if tx.dialect == "sqlite" else "position"
     query = sa.text(f"SELECT position, hash, {_COLUMNS} FROM audit_log WHERE position IS NOT NULL ORDER BY {order}")
-    with tx.connection.execution_options(yield_per=1000).execute(query) as rows:
+    with tx.connection.execute(query.execution_options(yield_per=1000)) as rows:
         return _follow(rows, waiting, strict=tx.dialect == "sqlite")
 
 

@@ -4,9 +4,12 @@ import json
 import logging
 import os
 import sys
+import threading
 import time
+import traceback
 from contextvars import ContextVar
 from logging.handlers import RotatingFileHandler
+from types import TracebackType
 from typing import TextIO
 
 from rookery.core.actor import Actor
@@ -45,15 +48,26 @@ class JsonFormatter(logging.Formatter):
         for key in (*IDS, "timeout_s", "port"):
             if (value := record.__dict__.get(key)) is not None:
                 line[key] = value
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        if record.exc_info and record.exc_info[1] is not None:
+            line["traceback"] = _outline(record.exc_info[1])
+        return json.dumps(line)
+
+
+def _outline(error: BaseException | None) -> str:
+    """Where it went wrong, and with what kind of error. Not its message, which may repeat what was said in the call."""
+    parts: list[str] = []
+    while error is not None:
+        kind = type(error)
+        parts.append("".join(traceback.format_tb(error.__traceback__)) + f"{kind.__module__}.{kind.__qualname__}")
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "\nwhile handling\n".join(parts)
 
 
 def configure_logs(level: str = "info", stream: TextIO | None = None, folder: str | None = None) -> None:
     """Send everything that is logged to stderr, which stdio clients keep apart from the protocol.
 
-    With a `folder` it is kept there as well, in a few files of limited size.
+    With a `folder` it is kept there as well, in a few files of limited size. Without a `stream` of their own also what
+    Python itself would print there is logged: errors that end a thread or the process, and warnings.
     """
     handlers: list[logging.Handler] = [logging.StreamHandler(stream or sys.stderr)]
     if folder is not None:
@@ -62,9 +76,28 @@ def configure_logs(level: str = "info", stream: TextIO | None = None, folder: st
         handlers.append(RotatingFileHandler(path, maxBytes=KEPT_BYTES, backupCount=KEPT_FILES, encoding="utf-8"))
     for handler in handlers:
         handler.setFormatter(JsonFormatter())
+    if stream is None:
+        _take_over_from_python()
     root = logging.getLogger()
     root.handlers[:] = handlers
     root.setLevel(level.upper())
     # The libraries' own chatter would bury ours.
     for name in ("mcp", "uvicorn", "sqlalchemy", "httpx2", "asyncio"):
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+def _take_over_from_python() -> None:
+    log = logging.getLogger("rookery.python")
+
+    def in_thread(found: threading.ExceptHookArgs) -> None:
+        log.error("a thread ended with an error", exc_info=found.exc_value)
+
+    def in_finalizer(found: "sys.UnraisableHookArgs") -> None:
+        log.error("an error was ignored in a finalizer", exc_info=found.exc_value)
+
+    def at_the_end(_kind: type[BaseException], error: BaseException, _where: TracebackType | None) -> None:
+        if not isinstance(error, KeyboardInterrupt):
+            log.critical("the process ends with an error", exc_info=error)
+
+    threading.excepthook, sys.unraisablehook, sys.excepthook = in_thread, in_finalizer, at_the_end
+    logging.captureWarnings(True)

@@ -3,9 +3,11 @@
 # The SDK is an extra: where it is not installed, its types are not known.
 # pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from rookery.core.errors import ConfigurationError
+from rookery.core.errors import ConfigurationError, RookeryError
 
 
 def make_tracer(service: str) -> Any:
@@ -27,8 +29,22 @@ def make_tracer(service: str) -> Any:
     return trace.get_tracer("rookery")
 
 
-def parent(trace: str | None) -> Any:
-    """The caller's own span, from its W3C trace context."""
-    from opentelemetry.propagate import extract
+@contextmanager
+def open_span(tracer: Any, name: str, trace: str | None, attributes: Mapping[str, str]) -> Generator[Any]:
+    """A span below the caller's own, which it named by its W3C trace context.
 
-    return extract({"traceparent": trace}) if trace else None
+    Of a failure it tells the kind and not the message, which may repeat what was said in the call.
+    """
+    from opentelemetry.propagate import extract
+    from opentelemetry.trace import StatusCode
+
+    below = extract({"traceparent": trace}) if trace else None
+    quiet = {"record_exception": False, "set_status_on_exception": False}
+    with tracer.start_as_current_span(name, context=below, attributes=attributes, **quiet) as span:
+        try:
+            yield span
+        except BaseException as error:
+            kind = error.code if isinstance(error, RookeryError) else type(error).__qualname__
+            span.set_attribute("error.type", kind)
+            span.set_status(StatusCode.ERROR)
+            raise

@@ -31,9 +31,9 @@ def span(name: str, call: Call) -> AbstractContextManager[Any]:
     """A span around the block, below the caller's own if it sent one; nothing if spans are not exported."""
     if _tracer is None:
         return _NOTHING
-    from rookery.around.otel import parent
+    from rookery.around.otel import open_span
 
     attributes = {"mcp.tool.name": call.tool.name, "mcp.request.id": call.id, "rookery.tenant": call.actor.tenant}
     if call.actor.agent is not None:
         attributes["rookery.agent"] = call.actor.agent
-    return _tracer.start_as_current_span(name, context=parent(call.trace), attributes=attributes)
+    return open_span(_tracer, name, call.trace, attributes)

@@ -162,21 +162,28 @@ class Calls:
     async def _read(self, call: Call, args: ToolInput) -> Result:
         """The record is on its way before the read starts, and durable before the result is released."""
         tool = call.tool
+        effects = Effects()
+
+        def work(tx: Any) -> BaseModel:
+            effects.nested.clear()
+            return tool.handler(Context(self, call, effects, tx), args)
+
         recorded = self.database.record(to_record(call, None))
         try:
             if tool.inline:
-                value: BaseModel = run_inline(tool, Context(self, call, Effects(), None), args)
+                value: BaseModel = run_inline(tool, Context(self, call, effects, None), args)
             else:
-                value = await self.database.read(
-                    lambda tx: tool.handler(Context(self, call, Effects(), tx), args), timeout_s=tool.timeout_s
-                )
+                value = await self.database.read(work, timeout_s=tool.timeout_s)
             result = checked_result(tool, value)
         except BaseException as error:
-            await recorded
+            ended = self.database.record(to_record(call, error))
             if not isinstance(error, asyncio.CancelledError):
-                await self.database.record(to_record(call, error))
+                await recorded
+                await ended
             raise
         await recorded
+        for nested in effects.nested:
+            await self.database.record(to_record(nested, None))
         return result
 
     async def _write(self, call: Call, args: ToolInput) -> Result:

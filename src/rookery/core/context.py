@@ -131,7 +131,9 @@ class Context:
         self.call.door.tell("progress", {"progress": done, "total": total, "message": message})
 
     def publish(self, name: str, *, subject: str | None = None, **payload: Any) -> None:
-        """Tell the other domains, once this call is committed."""
+        """Tell the other domains, once this call is committed. What only reads has nothing to tell."""
+        if self.call.tool.effect == "read":
+            raise ConfigurationError(f"{self.call.tool.name} only reads; publish is for handlers that change something")
         event = Event(name=name, tenant=self.actor.tenant, subject=subject, payload=payload)
         self.effects.events.append(event)
 
