@@ -41,7 +41,6 @@ class Settings:
 
 CHOICES = {"audit_reads": ("normal", "full"), "log_level": LEVELS}
 RANGES = {"port": (0, 65535), "rate_calls_per_minute": (0, 1_000_000), "max_line_bytes": (1024, 1 << 30)}
-KINDS: dict[Any, str] = {str: "text", int: "a whole number", bool: "true or false"}
 
 
 def default_home(environ: Mapping[str, str] = os.environ) -> str:
@@ -94,7 +93,7 @@ def _convert(where: str, key: str, value: Any) -> Any:
         converted = _read(kind, value)
         wanted = _wanted(key, converted)
     except ValueError:
-        wanted = KINDS[kind]
+        wanted = getattr(kind, "__name__", str(kind))
     else:
         if wanted is None:
             return converted

@@ -22,6 +22,6 @@ def make_working(make_fleet: Callable[..., Fleet]) -> Callable[..., Fleet]:
 
 
 @pytest.fixture
-def working(make_working: Callable[..., Fleet], database_url: str) -> Fleet:
+def working(database_url: str, make_working: Callable[..., Fleet]) -> Fleet:
     """A fleet with the workload's tools, on SQLite and on PostgreSQL."""
     return make_working(database_url)

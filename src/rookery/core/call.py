@@ -19,6 +19,7 @@ from rookery.core.errors import (
     InvalidParams,
     NotFound,
     PermissionDenied,
+    RateLimited,
     RequestCancelled,
     RookeryError,
     SerializationError,
@@ -107,7 +108,7 @@ class Calls:
         try:
             with self._span(f"tool_execution:{tool.name}", call):
                 result = await self._run(call, args)
-            call.output_bytes = len(result.text)
+            call.output_bytes = len(result.text.encode(errors="replace"))
             return result
         except RookeryError as failure:
             error = failure
@@ -118,7 +119,7 @@ class Calls:
             raise
         except Exception as failure:
             # A handler's bug: the log gets the traceback, the caller a sentence.
-            log.exception("%s failed", tool.name, extra={"request": call.id})
+            log.exception("%s failed", tool.name, extra=log_ids(call))
             error = InternalError(f"{tool.name} failed unexpectedly", hint=f"the log names request {call.id}")
             raise error from failure
         finally:
@@ -126,15 +127,23 @@ class Calls:
                 part.after(call, error)
 
     def nested(self, outer: Context, name: str, arguments: dict[str, Any]) -> BaseModel:
-        """Run a database tool inside the transaction of `outer`; decided and recorded like any call."""
+        """Run a database tool inside the transaction of `outer`; decided and recorded like any call.
+
+        It is part of the outer call for time and rate limits. If it fails, it leaves nothing behind, whether the
+        outer handler goes on or not.
+        """
         tool = self.registry.require(name)
         if tool.effect == "external" or (tool.effect == "write" and outer.call.tool.effect != "write"):
             raise ConfigurationError(f"{outer.call.tool.name} cannot call {tool.name} inside its transaction")
         call = new_call(outer.actor, tool, arguments, outer.call.door, outer.call.id, outer.call.trace)
         refuse_unless_allowed(call.actor, tool)
         args = validate(tool, arguments)
-        value: BaseModel = tool.handler(Context(self, call, outer.effects, outer.tx), args)
-        outer.effects.nested.append(call)
+        call.deadline = min(call.deadline, outer.call.deadline)
+        effects = Effects()
+        with outer.tx.savepoint():
+            value = checked_result(tool, tool.handler(Context(self, call, effects, outer.tx), args)).value
+        outer.effects.events += effects.events
+        outer.effects.nested += [*effects.nested, call]
         return value
 
     def _admit(self, call: Call) -> ToolInput:
@@ -253,6 +262,18 @@ def new_call(
     )
 
 
+def log_ids(call: Call) -> dict[str, str | None]:
+    """What ties a line of the log to the call."""
+    actor = call.actor
+    return {
+        "request": call.id,
+        "session": actor.session,
+        "tenant": actor.tenant,
+        "agent": actor.agent,
+        "trace": call.trace,
+    }
+
+
 def refuse_unless_allowed(actor: Actor, tool: Tool) -> None:
     """Raise what `decide` says unless it allows the call."""
     decision = decide(actor, tool)
@@ -304,6 +325,7 @@ _OUTCOMES: dict[type[RookeryError], RecordOutcome] = {
     PermissionDenied: "refused",
     ApprovalRequired: "refused",
     InvalidParams: "invalid",
+    RateLimited: "refused",
     TimedOut: "timeout",
     RequestCancelled: "cancelled",
 }

@@ -112,7 +112,7 @@ class SqliteDatabase(Database):
         return box
 
     def _put(self, items: list[Item]) -> None:
-        if self._closed and self._writer is None:
+        if self._closed:
             refuse(items, ServiceUnavailable("the database is closed", hint="try again once the server runs"))
         elif not self._inline.commit(items):
             self._ready_writer().put(items)

@@ -1,6 +1,7 @@
 """An open transaction, as stores see it."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -53,6 +54,18 @@ class Tx:
         """The first row of a query without parameters, by the driver's own call."""
         driver: Any = self.connection.connection.driver_connection
         return driver.execute(query).fetchone()
+
+    @contextlib.contextmanager
+    def savepoint(self) -> Generator[None]:
+        """Undo what the block did if it fails; the transaction goes on."""
+        self.connection.exec_driver_sql("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            self.connection.exec_driver_sql("ROLLBACK TO part")
+            self.connection.exec_driver_sql("RELEASE part")
+            raise
+        self.connection.exec_driver_sql("RELEASE part")
 
     def bump(self, name: str) -> None:
         """Mark that what others cache under `name` is out of date, as of this commit."""
