@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from rookery.plugins import load_domains
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "rookery"
 TESTS = ROOT / "tests"
@@ -156,15 +158,8 @@ def test_no_source_file_is_too_long() -> None:
     assert [place(path, lines) for path, lines in lengths.items() if lines > MAX_LINES] == []
 
 
-def is_tool(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    calls = [mark.func for mark in node.decorator_list if isinstance(mark, ast.Call)]
-    return any(ast.unparse(func).rpartition(".")[2] == "tool" for func in calls)
-
-
 def declared_tools() -> set[str]:
-    everything = (node for path in sources() for node in ast.walk(tree(path)))
-    functions = (node for node in everything if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return {function.name for function in functions if is_tool(function)}
+    return {tool.name for tool in load_domains(plugins=False).registry}
 
 
 def words_in_tests() -> set[str]:

@@ -9,8 +9,9 @@ from pydantic import AwareDatetime, Field
 from rookery.core.context import Context
 from rookery.core.decide import decide, explain, scope_granted
 from rookery.core.errors import InvalidParams, PermissionDenied
-from rookery.core.tool import NoInput, ToolInput, ToolOutput, tool
+from rookery.core.tool import NoInput, ToolInput, ToolOutput
 from rookery.identity.access import AccessStore
+from rookery.identity.owner_tool import owner_tool
 from rookery.identity.presets import PRESETS
 from rookery.identity.resolve import Binding, Resolver, known_names
 from rookery.identity.store import IdentityStore
@@ -162,10 +163,7 @@ def _token(row: sa.Row[Any]) -> Token:
     )
 
 
-@tool(
-    title="List bundles", effect="read", action="identity:read", tier="observe", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="List bundles", effect="read")
 def list_bundles(ctx: Context, args: NoInput) -> Bundles:
     """List the bundles of tools, presets first. Use it to choose what to assign.
     Returns each with its tools and prompt text. Only for people."""
@@ -195,10 +193,7 @@ def list_bundles(ctx: Context, args: NoInput) -> Bundles:
     return Bundles(bundles=[*sorted(presets, key=lambda bundle: bundle.name), *custom])
 
 
-@tool(
-    title="Save bundle", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Save bundle", effect="write")
 def save_bundle(ctx: Context, args: SaveBundle) -> Bundle:
     """Create or replace a custom bundle. Use it for a set of tools that several agents share.
     Returns the bundle. Only for people; presets cannot be replaced and privileged tools need grants."""
@@ -214,10 +209,7 @@ def save_bundle(ctx: Context, args: SaveBundle) -> Bundle:
     )
 
 
-@tool(
-    title="Delete bundle", effect="write", action="identity:write", tier="destructive", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Delete bundle", effect="write", destructive=True)
 def delete_bundle(ctx: Context, args: BundleName) -> Done:
     """Delete a custom bundle and take it from all holders. Use it when nobody should have it any more.
     Returns its id. Only for people; presets cannot be deleted."""
@@ -226,10 +218,7 @@ def delete_bundle(ctx: Context, args: BundleName) -> Done:
     return Done(id=bundle, done="deleted")
 
 
-@tool(
-    title="Assign bundle", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Assign bundle", effect="write")
 def assign_bundle(ctx: Context, args: AssignBundle) -> HeldBundles:
     """Give a bundle to an agent or to every agent of a project, or take it away. Use it to add tools to a role.
     Returns the holder's bundles. Only for people; agents with an explicit list do not get project bundles."""
@@ -247,10 +236,7 @@ def assign_bundle(ctx: Context, args: AssignBundle) -> HeldBundles:
     return HeldBundles(holder=holder, bundles=access.held_bundles(holder))
 
 
-@tool(
-    title="Grant tool", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Grant tool", effect="write")
 def grant_tool(ctx: Context, args: GrantTool) -> Grant:
     """Give one agent one tool, privileged ones included, for a time or until revoked. Use it for exceptions.
     Returns the grant. Only for people."""
@@ -262,10 +248,7 @@ def grant_tool(ctx: Context, args: GrantTool) -> Grant:
     return next(_grant(row) for row in access.grants(agent.id) if row.id == grant)
 
 
-@tool(
-    title="Revoke grant", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Revoke grant", effect="write")
 def revoke_grant(ctx: Context, args: RowId) -> Done:
     """End a grant now. Use it when the exception is over; live sessions lose the tool at once.
     Returns its id. Only for people; an ended grant cannot be revived."""
@@ -274,20 +257,14 @@ def revoke_grant(ctx: Context, args: RowId) -> Done:
     return Done(id=args.id, done="revoked")
 
 
-@tool(
-    title="List grants", effect="read", action="identity:read", tier="observe", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="List grants", effect="read")
 def list_grants(ctx: Context, args: NoInput) -> Grants:
     """List all grants, ended ones included. Use it to see who was given what, and why.
     Returns id, agent, tool, reason and end. Only for people."""
     return Grants(grants=[_grant(row) for row in _access(ctx).grants()])
 
 
-@tool(
-    title="Create token", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Create token", effect="write")
 def create_token(ctx: Context, args: CreateToken) -> NewToken:
     """Make a bearer token for an agent or for yourself. Use it for clients that connect over HTTP.
     Returns the secret, this once only. Only for people."""
@@ -311,20 +288,14 @@ def create_token(ctx: Context, args: CreateToken) -> NewToken:
     return NewToken(secret=secret, **_token(row).model_dump())
 
 
-@tool(
-    title="List tokens", effect="read", action="identity:read", tier="observe", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="List tokens", effect="read")
 def list_tokens(ctx: Context, args: NoInput) -> Tokens:
     """List all tokens, ended ones included, never their secrets. Use it to find one to revoke.
     Returns id, holder, scopes and end. Only for people."""
     return Tokens(tokens=[_token(row) for row in _access(ctx).tokens()])
 
 
-@tool(
-    title="Revoke token", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Revoke token", effect="write")
 def revoke_token(ctx: Context, args: RowId) -> Done:
     """End a token now. Use it when a secret leaked or is not needed any more.
     Returns its id. Only for people; an ended token cannot be revived."""
@@ -332,10 +303,7 @@ def revoke_token(ctx: Context, args: RowId) -> Done:
     return Done(id=args.id, done="revoked")
 
 
-@tool(
-    title="Explain access", effect="read", action="identity:read", tier="observe", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Explain access", effect="read")
 def explain_access(ctx: Context, args: ExplainAccess) -> Explanation:
     """Say why an agent has a tool or not, layer by layer. Use it when a call was refused.
     Returns the decision and each layer's verdict. Only for people."""

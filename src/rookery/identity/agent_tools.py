@@ -5,8 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from rookery.core.context import Context
-from rookery.core.tool import PROFILES, NoInput, ToolInput, ToolOutput, tool
+from rookery.core.tool import PROFILES, NoInput, ToolInput, ToolOutput
 from rookery.identity.access import AccessStore
+from rookery.identity.owner_tool import owner_tool
 from rookery.identity.resolve import check_profile, known_names
 from rookery.identity.store import IdentityStore, begin_change
 
@@ -107,10 +108,7 @@ def _profile(ctx: Context, kind: str) -> Profile:
     )
 
 
-@tool(
-    title="List projects", effect="read", action="identity:read", tier="observe", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="List projects", effect="read")
 def list_projects(ctx: Context, args: NoInput) -> Projects:
     """List the projects of this installation. Use it to find a slug or id to bind a session to.
     Returns id, slug, name and path. Only for people."""
@@ -118,10 +116,7 @@ def list_projects(ctx: Context, args: NoInput) -> Projects:
     return Projects(projects=[Project(id=row.id, slug=row.slug, name=row.name, path=row.path) for row in rows])
 
 
-@tool(
-    title="Create project", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Create project", effect="write")
 def create_project(ctx: Context, args: CreateProject) -> Project:
     """Create a project. Use it once for each repository that agents work on.
     Returns the project. Only for people; a slug that is taken is refused."""
@@ -129,10 +124,7 @@ def create_project(ctx: Context, args: CreateProject) -> Project:
     return Project(id=row.id, slug=row.slug, name=row.name, path=row.path)
 
 
-@tool(
-    title="List agent settings", effect="read", action="identity:read", tier="observe", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="List agent settings", effect="read")
 def list_agent_settings(ctx: Context, args: NoInput) -> AgentList:
     """List the agents with their tool permissions, bundles, mode and trust. Use it before changing one.
     Returns every agent. Only for people."""
@@ -140,10 +132,7 @@ def list_agent_settings(ctx: Context, args: NoInput) -> AgentList:
     return AgentList(agents=[_settings(ctx, row.id) for row in rows])
 
 
-@tool(
-    title="Create agent", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Create agent", effect="write")
 def create_agent(ctx: Context, args: CreateAgent) -> AgentSettings:
     """Create an agent identity. Use it to give one agent its own name, rights and record.
     Returns its settings. Only for people; a name that is taken is refused."""
@@ -155,10 +144,7 @@ def create_agent(ctx: Context, args: CreateAgent) -> AgentSettings:
     return _settings(ctx, row.id)
 
 
-@tool(
-    title="Update agent", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Update agent", effect="write")
 def update_agent(ctx: Context, args: UpdateAgent) -> AgentSettings:
     """Change an agent's tools, mode, trust or networking filter. Use it to widen or narrow what it may do.
     Returns the new settings; live sessions follow at once. Only for people."""
@@ -175,20 +161,14 @@ def update_agent(ctx: Context, args: UpdateAgent) -> AgentSettings:
     return _settings(ctx, row.id)
 
 
-@tool(
-    title="List profiles", effect="read", action="identity:read", tier="observe", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="List profiles", effect="read")
 def list_profiles(ctx: Context, args: NoInput) -> ProfileList:
     """List the seven profiles with their allowed and disallowed tools. Use it before changing one.
     Returns null where nothing was set, and warnings. Only for people."""
     return ProfileList(profiles=[_profile(ctx, kind) for kind in PROFILES.values()])
 
 
-@tool(
-    title="Set profile tools", effect="write", action="identity:write", tier="act", group="System", profiles="",
-    default=False, principals="people",
-)  # fmt: skip
+@owner_tool(title="Set profile tools", effect="write")
 def set_profile_tools(ctx: Context, args: SetProfileTools) -> Profile:
     """Narrow the tools of a profile. Use it to take tools from every agent of that type; it never adds any.
     Returns the profile with a warning for each critical tool lost. Only for people."""
