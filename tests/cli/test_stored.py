@@ -232,7 +232,7 @@ def test_nothing_is_restored_under_a_running_server(terminal_on: Terminal) -> No
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.write("4711")
         lock.flush()
-        assert "a server is running" in terminal_on.fails("restore", str(saved))
+        assert "a server is already running" in terminal_on.fails("restore", str(saved))
     terminal_on.ok("restore", str(saved))
 
 

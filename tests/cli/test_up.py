@@ -105,7 +105,7 @@ def test_a_second_server_and_a_restore_are_refused_on_one_home(terminal: Termina
     assert f"a server is already running on {terminal.home} (process {running.process.pid})" in told
     assert "ROOKERY_HOME" in told
     saved = terminal.ok("backup").strip()
-    assert "a server is running" in terminal.fails("restore", saved)
+    assert "a server is already running" in terminal.fails("restore", saved)
     assert running.process.poll() is None
 
 

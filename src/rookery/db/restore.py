@@ -1,7 +1,6 @@
 """Puts a backup back. What it replaces is kept first, so that a restore can be undone by another one."""
 
 import contextlib
-import fcntl
 import os
 import secrets
 import sqlite3
@@ -14,9 +13,10 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from rookery.core.errors import ConfigurationError, Conflict, InvalidParams
+from rookery.core.errors import ConfigurationError, InvalidParams
 from rookery.db.database import Database, open_database
 from rookery.db.migrate import OWN, Plan, migrate
+from rookery.db.server_lock import server_lock
 from rookery.db.tx import Tx
 
 SQLITE_HEADER = b"SQLite format 3\x00"
@@ -47,7 +47,10 @@ def restore(url: str, file: str, plan: Plan, *, home: str, backups: str) -> Rest
     path = sqlite_file(url)
     _expect_kind(file, SQLITE_HEADER if path is not None else DUMP_HEADER)
     os.makedirs(home, mode=0o700, exist_ok=True)
-    with _no_server(home), tempfile.TemporaryDirectory(prefix="restore-", dir=home) as workshop:
+    with (
+        server_lock(home, hint="stop it, then restore again"),
+        tempfile.TemporaryDirectory(prefix="restore-", dir=home) as workshop,
+    ):
         if path is not None:
             return _restore_sqlite(path, file, plan, backups, workshop)
         from rookery.db.restore_postgres import restore_postgres
@@ -68,21 +71,6 @@ def _expect_kind(file: str, header: bytes) -> None:
         f"{file} is a backup of a {found} database, and this one is {kinds[header]}",
         hint="set `database` in rookery.toml to a database of the same kind",
     )
-
-
-@contextlib.contextmanager
-def _no_server(home: str) -> Generator[None]:
-    """Hold the lock of the home's server, so that none is running and none starts meanwhile."""
-    with open(os.path.join(home, "server.lock"), "a+", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            holder = lock.read().strip() or "unknown"
-            raise Conflict(
-                f"a server is running on {home} (process {holder})", hint="stop it, then restore again"
-            ) from None
-        yield
 
 
 def label() -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import signal
 import socket
@@ -16,6 +15,7 @@ import uvicorn
 from rookery.around.logs import configure_logs
 from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError
+from rookery.db.server_lock import server_lock
 from rookery.server.http import make_app
 from rookery.server.hub import Hub
 from rookery.server.loop import run
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from rookery.app import Platform
 
 GRACE_S = 2
+ONE_SERVER = "stop it first, or set ROOKERY_HOME to another folder"
 
 
 def serve(settings: Settings, make_platform: "Callable[[Settings], Platform]", announce: Callable[[int], None]) -> None:
     """Serve until a signal ends it. `announce` is told the port once every door is open."""
     os.makedirs(settings.home, mode=0o700, exist_ok=True)
-    with _only_server(settings.home), contextlib.closing(_bind(settings)) as listener:
+    with server_lock(settings.home, hint=ONE_SERVER), contextlib.closing(_bind(settings)) as listener:
         configure_logs(settings.log_level, folder=settings.logs)
         configure_tracing("rookery")
         platform = make_platform(replace(settings, port=listener.getsockname()[1]))
@@ -40,25 +41,6 @@ def serve(settings: Settings, make_platform: "Callable[[Settings], Platform]", a
             run(_serve(platform, listener, announce))
         finally:
             platform.close()
-
-
-@contextlib.contextmanager
-def _only_server(home: str) -> Generator[None]:
-    """Hold the home's lock: two servers on one home would take each other's socket."""
-    with open(os.path.join(home, "server.lock"), "a+", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            holder = lock.read().strip() or "another process"
-            raise ConfigurationError(
-                f"a server is already running on {home} (process {holder})",
-                hint="stop it first, or set ROOKERY_HOME to another folder",
-            ) from None
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        yield
 
 
 def _bind(settings: Settings) -> socket.socket:
