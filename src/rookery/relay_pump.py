@@ -21,6 +21,7 @@ from rookery.relay_wire import (
 
 # A longer line is still forwarded, but its id stays unknown here. The server's own limit has to be lower.
 LINE_MAX = 64 * 1024 * 1024
+LOOK_S = 0.5
 
 STOPPED = unavailable(
     "The Rookery server stopped while this call was running.",
@@ -52,6 +53,13 @@ def answered_id(lines: bytearray, start: int, end: int) -> RequestId | None:
                 return int(token)
     message = decode(lines[start:end])
     return None if message is None or "method" in message else id_of(message)
+
+
+def nobody_reads(descriptor: int) -> bool:
+    """Whether the pipe or socket has lost its other end."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 class Pump:
@@ -90,7 +98,10 @@ class Pump:
                 readers.append(sock)
             if sock is not None and self.to_server and not self.unwritable:
                 writers.append(sock)
-            readable, writable, _ = select.select(readers, writers, [])
+            # A client that has ended its input may have gone altogether; what it started has to end then.
+            readable, writable, _ = select.select(readers, writers, [], LOOK_S if self.ended else None)
+            if self.ended and nobody_reads(1):
+                raise BrokenPipeError
             if 1 in writable:
                 self.write_client()
             # The server comes first: a call that arrives with the news of its death goes to the next one.

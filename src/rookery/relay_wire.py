@@ -13,6 +13,7 @@ RequestId = int | str
 
 ANSWER_S = 5.0
 CHUNK = 65536
+BLANK = " \t\r\n"  # what JSON takes for a space; Python's own idea of one is wider
 
 
 class RefusedError(Exception):
@@ -38,12 +39,12 @@ _scan = make_scanner(_Plain)  # pyright: ignore[reportArgumentType]  # any objec
 def decode(line: bytes | bytearray) -> dict[str, object] | None:
     """The JSON object in the line, or None if it is anything else."""
     try:
-        text = line.decode(errors="replace").lstrip()
+        text = line.decode(errors="replace").lstrip(BLANK)
         value, end = _scan(text, 0)
     except (StopIteration, ValueError, RecursionError, SystemError):
         # Python 3.11 has no other exception for JSON that is cut off, as long as json.decoder is not imported.
         return None
-    return value if text.startswith("{") and not text[end:].strip() else None
+    return value if text.startswith("{") and not text[end:].strip(BLANK) else None
 
 
 def id_of(message: dict[str, object]) -> RequestId | None:

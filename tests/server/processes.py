@@ -15,7 +15,9 @@ from tests.relay.peers import Lines
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 20.0
 UP = """
-import sys
+import os, sys
+from rookery.server import stall
+stall.LIMIT_S = float(os.environ.get("STALL_S", stall.LIMIT_S))
 from rookery.app import make_platform
 from rookery.server.run import serve
 from rookery.settings import load_settings

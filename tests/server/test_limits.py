@@ -164,3 +164,16 @@ def test_a_session_that_goes_away_stops_what_it_started(shared: Place) -> None:
     assert other.call("save_note", text="mine now") == {"done": "mine now"}
     assert time.monotonic() - began < BOUND_S
     assert "abandoned" not in other.call("list_notes")["texts"]
+
+
+def test_a_handler_that_blocks_the_loop_of_all_sessions_is_ended(place: Place) -> None:
+    place.env["STALL_S"] = "1"
+    server = place.server()
+    client, other = place.session(), place.session()
+    for name in ("spin_inline", "spin_outside", "spin_later"):
+        asked = client.ask_tool(name)
+        waiting = other.ask_tool("ping")
+        assert error_code(outcome(client.answer_to(asked))) == "TIMEOUT"
+        assert outcome(other.answer_to(waiting))["status"] == "pong"
+        assert client.call("save_note", text=f"after {name}") == {"done": f"after {name}"}
+    assert "its handler is stopped" in server.errors

@@ -1,6 +1,8 @@
 """Lines of every size, and the end of input: whatever came in whole is answered, and nothing else is touched."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -141,3 +143,16 @@ def test_an_answer_that_nobody_reads_for_long_arrives_whole(shared: Place, direc
     assert len({json.dumps(message["result"]) for message in answers}) == 1
     assert client.lines.raw() == b""
     assert client.process.wait(20) == 0
+
+
+def test_files_will_do_for_input_and_output(shared: Place, direct: bool) -> None:
+    said, heard = shared.home / "said.jsonl", shared.home / "heard.jsonl"
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    said.write_bytes(json.dumps(first).encode() + b"\n" + tool_call(2, "count_slowly", steps=5))
+    command = [sys.executable, "-m", "rookery.entry", "stdio", *(["--direct"] if direct else [])]
+    with said.open("rb") as stdin, heard.open("wb") as stdout:
+        subprocess.run(command, stdin=stdin, stdout=stdout, env=shared.environment(), timeout=20, check=True)
+    answers = [json.loads(line) for line in heard.read_text().splitlines()]
+    assert [answer["id"] for answer in answers if "id" in answer] == [1, 2]
+    assert outcome(answers[-1]) == {"done": "5"}

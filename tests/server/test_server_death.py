@@ -68,7 +68,8 @@ def test_every_session_of_a_dead_server_is_told(place: Place) -> None:
     assert all(client.call("ping")["status"] == "pong" for client in clients)
 
 
-def test_what_was_acknowledged_before_the_death_is_there_after_it(place: Place) -> None:
+def test_what_was_acknowledged_before_the_death_is_there_after_it(place: Place, database_url: str) -> None:
+    place.env["ROOKERY_DATABASE"] = database_url
     server = place.server()
     client = place.session()
     saved: list[str] = []

@@ -165,6 +165,37 @@ def sleep_writing(ctx: Context, args: Text) -> Done:
     return Done(done="too late")
 
 
+@trial("Spin inline", "read", inline=True)
+def spin_inline(ctx: Context, args: NoInput) -> Done:
+    while True:
+        pass
+
+
+@trial("Spin outside", "external")
+async def spin_outside(ctx: Context, args: NoInput) -> Done:
+    while True:
+        pass
+
+
+@trial("Spin outside after a wait", "external")
+async def spin_later(ctx: Context, args: NoInput) -> Done:
+    await asyncio.sleep(0)
+    return await spinning()
+
+
+async def spinning() -> Done:
+    while True:
+        try:
+            await spinning_deep()
+        except OSError:
+            continue
+
+
+async def spinning_deep() -> Done:
+    while True:
+        pass
+
+
 @trial("Fail inline", "read", inline=True)
 def fail_inline(ctx: Context, args: NoInput) -> Done:
     raise ValueError(SECRET)

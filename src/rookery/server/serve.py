@@ -43,4 +43,4 @@ def has_gone(writer: Writer) -> bool:
     poll = select.poll()
     poll.register(end.fileno(), 0)
     # Asked for nothing, it still tells of a socket closed at both ends and of a pipe without a reader.
-    return bool(poll.poll(0))
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

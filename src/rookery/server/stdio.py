@@ -10,6 +10,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from rookery.around.logs import configure_logs
+from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError, RookeryError
 from rookery.relay import complain, home_path
 from rookery.server.hub import Hub
@@ -52,6 +53,7 @@ async def _serve(flags: Flags, fd_in: int, fd_out: int) -> int:
     if flags.get("as_owner"):
         only_owner(settings.home)
     configure_logs(settings.log_level)
+    configure_tracing("rookery")
     try:
         platform = make_platform(settings)
     except (SQLAlchemyError, DriverError, OSError) as error:
@@ -111,8 +113,9 @@ async def _finish(writer: "asyncio.StreamWriter | _FileWriter") -> None:
     if isinstance(writer, asyncio.StreamWriter):
         writer.close()
         protocol = writer.transport.get_protocol()
-        assert isinstance(protocol, _Pipe)
-        await protocol.gone
+        # A pipe that has lost its reader has given its protocol up already.
+        if isinstance(protocol, _Pipe):
+            await protocol.gone
 
 
 class _FileReader:
