@@ -87,6 +87,10 @@ def main(arguments: list[str]) -> int:
             return 130
         if code is not None:
             return code
+    import gc
+
+    # Loading the server makes a lot of objects and no garbage; the server turns the collector on again.
+    gc.disable()
     from rookery.server.stdio import serve_direct
 
     return serve_direct(flags)

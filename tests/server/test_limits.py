@@ -50,6 +50,16 @@ everywhere = pytest.mark.parametrize(
 )
 
 
+def by_name(names: list[str]) -> pytest.MarkDecorator:
+    """Every tool on every database; a sleeper is waited for, so on PostgreSQL it sleeps among the slow tests."""
+    cases = [
+        pytest.param(kind, name, marks=[pytest.mark.slow] if kind == "postgres" and "sleep" in name else [])
+        for kind in ("sqlite", "postgres")
+        for name in names
+    ]
+    return pytest.mark.parametrize(("shared", "name"), cases, indirect=["shared"])
+
+
 @everywhere
 @pytest.mark.parametrize("name", READS)
 def test_a_read_that_does_not_end_is_ended(client: Client, name: str) -> None:
@@ -72,8 +82,7 @@ def test_a_write_that_does_not_end_is_ended_and_undone(client: Client, name: str
     assert f"of {name}" not in texts
 
 
-@on_both
-@pytest.mark.parametrize("name", [*READS, *WRITES])
+@by_name([*READS, *WRITES])
 def test_other_sessions_go_on_meanwhile(shared: Place, name: str) -> None:
     one, other = shared.session(), shared.session()
     began = time.monotonic()
@@ -127,7 +136,7 @@ def test_a_thread_that_cannot_be_stopped_is_replaced_and_reported(shared: Place)
     assert "could not be stopped and is replaced" in shared.servers[0].errors
 
 
-@on_both
+@pytest.mark.parametrize("shared", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True)
 def test_what_a_stuck_thread_does_after_it_was_replaced_counts_for_nothing(shared: Place) -> None:
     client = shared.session()
     assert error_code(client.call("sleep_writing", text="left behind")) == "TIMEOUT"
@@ -167,7 +176,7 @@ def test_a_session_that_goes_away_stops_what_it_started(shared: Place) -> None:
 
 
 def test_a_handler_that_blocks_the_loop_of_all_sessions_is_ended(place: Place) -> None:
-    place.env["STALL_S"] = "1"
+    place.env["STALL_S"] = "0.3"
     server = place.server()
     client, other = place.session(), place.session()
     for name in ("spin_inline", "spin_outside", "spin_later"):

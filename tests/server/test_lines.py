@@ -43,9 +43,7 @@ def test_the_newest_revision_is_answered_after_the_end_of_input(shared: Place, d
     assert [outcome(message) for message in rest if message.get("id") == asked] == [{"done": "10"}]
 
 
-@pytest.mark.parametrize(
-    ("asked", "cancelled"), [(7, 7), (7, "7"), ("7", 7), ("7", "7")], ids=["same", "digits", "number", "same digits"]
-)
+@pytest.mark.parametrize(("asked", "cancelled"), [(7, 7), ("7", 7)], ids=["same", "digits"])
 def test_a_cancelled_call_does_not_keep_the_session_open(
     shared: Place, direct: bool, asked: int | str, cancelled: int | str
 ) -> None:

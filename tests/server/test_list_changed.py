@@ -85,9 +85,7 @@ def until_listed(client: Client, *names: str) -> None:
         assert time.monotonic() < deadline
 
 
-async def test_a_change_is_told_to_its_agent_and_to_nobody_else(
-    living: Place, owner: Owner, ada: str, bob: str, direct: bool
-) -> None:
+async def told_alone(living: Place, owner: Owner, ada: str, bob: str, *, direct: bool) -> None:
     old, other = (living.session("--agent", name, direct=direct) for name in (ada, bob))
     new, another = (living.client("--agent", name, direct=direct).be_modern() for name in (ada, bob))
     for client in (old, other, new, another):
@@ -106,6 +104,27 @@ async def test_a_change_is_told_to_its_agent_and_to_nobody_else(
     assert old.tool_names() == new.tool_names() == {"ping"}
     assert other.silent(QUIET_S)
     assert another.silent(0)
+
+
+async def test_a_change_is_told_to_its_agent_and_to_nobody_else(
+    living: Place, owner: Owner, ada: str, bob: str
+) -> None:
+    await told_alone(living, owner, ada, bob, direct=False)
+
+
+@pytest.mark.slow
+async def test_the_same_goes_for_sessions_that_serve_themselves(
+    living: Place, owner: Owner, ada: str, bob: str
+) -> None:
+    await told_alone(living, owner, ada, bob, direct=True)
+
+
+async def test_a_session_that_serves_itself_hears_of_changes(living: Place, owner: Owner, ada: str) -> None:
+    client = living.session("--agent", ada, direct=True)
+    assert client.tool_names() == {"ping"}
+    await owner.call("grant_tool", agent=ada, tool="save_note")
+    assert client.next()["method"] == CHANGED
+    assert client.tool_names() == {"ping", "save_note"}
 
 
 async def test_a_session_that_called_before_it_was_told_is_told_all_the_same(

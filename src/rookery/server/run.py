@@ -18,7 +18,7 @@ from rookery.core.errors import ConfigurationError
 from rookery.db.server_lock import server_lock
 from rookery.server.http import make_app
 from rookery.server.hub import Hub
-from rookery.server.loop import run
+from rookery.server.loop import run, settle_memory
 from rookery.server.mcp import make_server
 from rookery.server.socket import SocketDoor
 from rookery.settings import Settings
@@ -85,6 +85,7 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
     while not http.started and not serving.done():
         await asyncio.sleep(0.005)
     if http.started:
+        settle_memory()
         announce(listener.getsockname()[1])
         sys.stdout.flush()
     try:

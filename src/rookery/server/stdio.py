@@ -15,7 +15,7 @@ from rookery.core.errors import ConfigurationError, RookeryError
 from rookery.relay import complain, home_path
 from rookery.server.hub import Hub
 from rookery.server.launch import Flags, binding_from, database_url, only_owner
-from rookery.server.loop import run
+from rookery.server.loop import run, settle_memory
 from rookery.server.mcp import make_server
 from rookery.server.serve import serve_session
 from rookery.server.session import open_session
@@ -63,6 +63,7 @@ async def _serve(flags: Flags, fd_in: int, fd_out: int) -> int:
     try:
         hub = Hub(platform)
         session = await open_session(platform, binding_from(flags, platform.registry, os.getcwd()))
+        settle_memory()
         reader, writer = await _open_reader(fd_in), await _open_writer(fd_out)
         await serve_session(platform, make_server(platform), hub, session, reader, writer)
         await _finish(writer)
