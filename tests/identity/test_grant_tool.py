@@ -30,6 +30,12 @@ async def test_the_agents_of_another_tenant_are_not_found(fleet: Fleet, stranger
     assert fleet.actor(tenant="other", agent="eve").grants == frozenset()
 
 
+async def test_a_tool_for_people_cannot_be_granted(fleet: Fleet) -> None:
+    error = await fails_with(InvalidParams, fleet, "grant_tool", agent="default", tool="create_project")
+    assert "create_project is for people" in error.message
+    assert (await own(fleet, "list_grants")).grants == []
+
+
 async def test_a_grant_opens_one_tool_for_one_agent_privileged_or_not(fleet: Fleet) -> None:
     await own(fleet, "create_agent", name="ada", permissions=["ping"])
     made = await own(fleet, "grant_tool", agent="ada", tool="corvid_grant_credits", reason="payday")

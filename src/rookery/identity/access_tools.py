@@ -240,7 +240,12 @@ def assign_bundle(ctx: Context, args: AssignBundle) -> HeldBundles:
 def grant_tool(ctx: Context, args: GrantTool) -> Grant:
     """Give one agent one tool, privileged ones included, for a time or until revoked. Use it for exceptions.
     Returns the grant. Only for people."""
-    name = ctx.platform.registry.require(args.tool).name
+    wanted = ctx.platform.registry.require(args.tool)
+    name = wanted.name
+    if wanted.principals == "people":
+        raise InvalidParams(
+            f"{name} is for people, so no agent can be given it", hint="do it yourself, or for the agent"
+        )
     agent = IdentityStore(ctx.tx, ctx.actor.tenant).agent(args.agent)
     access = _access(ctx)
     grant = access.grant(agent.id, name, args.reason, ctx.actor.subject, _ms(args.expires_at))
