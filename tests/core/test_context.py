@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +18,8 @@ from rookery.core.errors import (
     TimedOut,
 )
 from rookery.core.events import Event
+from rookery.core.record import Record
+from rookery.db.tx import Tx
 from rookery.identity.store import IdentityStore
 from tests.core import context_probes
 from tests.core.context_probes import KEPT, SHORT_S, WAYS
@@ -112,6 +114,30 @@ async def test_an_event_is_delivered_once_its_change_can_be_seen(probes: Fleet) 
     probes.platform.events.subscribe(lambda event: seen.append((event, event.subject in agents(probes))))
     await said(probes, "make_thing", name="ada")
     assert seen == [(Event(name="ThingMade", tenant="default", subject="ada", payload={"size": 3}), True)]
+
+
+async def test_a_change_is_announced_though_its_caller_has_gone(probes: Fleet) -> None:
+    seen: list[Event] = []
+    probes.platform.events.subscribe(seen.append)
+    database, loop = probes.platform.database, asyncio.get_running_loop()
+    seal = database.seal
+
+    def seal_once_the_caller_has_gone(tx: Tx, records: Sequence[Record]) -> None:
+        gone = threading.Event()
+        loop.call_soon_threadsafe(lambda: (call.cancel(), loop.call_soon(gone.set)))
+        assert gone.wait(10)
+        seal(tx, records)
+
+    database.seal = seal_once_the_caller_has_gone
+    call = asyncio.create_task(said(probes, "make_thing", name="ada"))
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    async with asyncio.timeout(10):
+        while not seen:
+            await asyncio.sleep(0.01)
+    database.seal = seal
+    assert [event.subject for event in seen] == ["ada"]
+    assert "ada" in agents(probes)
 
 
 async def test_a_handler_that_fails_has_published_nothing(probes: Fleet) -> None:

@@ -19,7 +19,6 @@ from rookery.core.errors import (
     InvalidParams,
     NotFound,
     PermissionDenied,
-    RateLimited,
     RequestCancelled,
     RookeryError,
     SerializationError,
@@ -27,7 +26,8 @@ from rookery.core.errors import (
 )
 from rookery.core.events import Events
 from rookery.core.ids import new_id
-from rookery.core.record import Record, RecordOutcome, input_digest
+from rookery.core.record import Record, input_digest
+from rookery.core.recording import to_record, unknown_record
 from rookery.core.registry import Registry
 from rookery.core.results import Result, make_result
 from rookery.core.tool import Tool, ToolInput
@@ -41,7 +41,14 @@ class Database(Protocol):
     """What the call path needs of a database. `record` returns when the record will survive a crash."""
 
     async def read(self, work: Callable[[Any], T], *, timeout_s: float) -> T: ...
-    async def write(self, work: Callable[[Any], T], *, records: Records, timeout_s: float) -> T: ...
+    async def write(
+        self,
+        work: Callable[[Any], T],
+        *,
+        records: Records,
+        timeout_s: float,
+        on_commit: Callable[[], None] | None = None,
+    ) -> T: ...
     def record(self, record: Record) -> Awaitable[None]: ...
 
 
@@ -95,7 +102,10 @@ class Calls:
         trace: str | None = None,
     ) -> Result:
         """Call a tool as `actor`. Raises one of `core/errors.py`, nothing else, and leaves nothing half done."""
-        tool = self.registry.require(name)
+        tool = self.registry.get(name)
+        if tool is None:
+            await self.database.record(unknown_record(actor, name, arguments or {}, request_id, trace))
+            tool = self.registry.require(name)
         call = new_call(actor, tool, arguments or {}, door or SilentDoor(), request_id, trace)
         try:
             args = self._admit(call)
@@ -210,10 +220,11 @@ class Calls:
             inner = [to_record(nested, None) for nested in effects.nested] if error is None else []
             return [*inner, to_record(call, error)]
 
-        result = await self.database.write(work, records=records, timeout_s=tool.timeout_s)
-        for event in effects.events:
-            self.events.publish(event)
-        return result
+        def publish() -> None:
+            for event in effects.events:
+                self.events.publish(event)
+
+        return await self.database.write(work, records=records, timeout_s=tool.timeout_s, on_commit=publish)
 
     async def _external(self, call: Call, args: ToolInput) -> Result:
         """Intent before the world is touched, outcome after; no transaction is open in between."""
@@ -319,48 +330,3 @@ def checked_result(tool: Tool, value: Any) -> Result:
     if not isinstance(value, tool.output):
         raise SerializationError(f"{tool.name} returned {type(value).__name__}, not {tool.output.__name__}")
     return make_result(value)
-
-
-_OUTCOMES: dict[type[RookeryError], RecordOutcome] = {
-    PermissionDenied: "refused",
-    ApprovalRequired: "refused",
-    InvalidParams: "invalid",
-    RateLimited: "refused",
-    TimedOut: "timeout",
-    RequestCancelled: "cancelled",
-}
-
-
-def to_record(call: Call, error: BaseException | None, *, intent: bool = False) -> Record:
-    """The audit record of `call`, as far as it has come."""
-    actor, tool = call.actor, call.tool
-    outcome: RecordOutcome
-    if isinstance(error, asyncio.CancelledError):
-        outcome, code = "cancelled", RequestCancelled.code
-    elif isinstance(error, RookeryError):
-        outcome, code = _OUTCOMES.get(type(error), "failed"), error.code
-    elif error is not None:
-        outcome, code = "failed", InternalError.code
-    else:
-        outcome, code = ("intent" if intent else "allowed" if tool.effect == "read" else "done"), None
-    return Record(
-        at_ms=call.at_ms,
-        tenant=actor.tenant,
-        kind=actor.kind,
-        subject=actor.subject,
-        agent=actor.agent,
-        profile=actor.profile,
-        project=actor.project,
-        issue=actor.issue,
-        session=actor.session,
-        source=actor.source,
-        request=call.id,
-        trace=call.trace,
-        tool=tool.name,
-        effect=tool.effect,
-        outcome=outcome,
-        code=code,
-        layer=error.layer if isinstance(error, RookeryError) else None,
-        input_digest=call.digest,
-        duration_us=int((time.monotonic() - call.started) * 1_000_000),
-    )

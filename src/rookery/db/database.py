@@ -34,8 +34,18 @@ class Database(ABC):
         """Run `work(tx)` in a transaction in which the database refuses writes."""
 
     @abstractmethod
-    async def write(self, work: Callable[[Any], T], *, records: Records, timeout_s: float = 60.0) -> T:
-        """Run `work(tx)` and commit it together with its records. When this returns, a crash loses nothing."""
+    async def write(
+        self,
+        work: Callable[[Any], T],
+        *,
+        records: Records,
+        timeout_s: float = 60.0,
+        on_commit: Callable[[], None] | None = None,
+    ) -> T:
+        """Run `work(tx)` and commit it together with its records. When this returns, a crash loses nothing.
+
+        `on_commit` is called on the event loop after the commit, also if the caller has gone meanwhile.
+        """
 
     @abstractmethod
     def record(self, record: Record) -> Awaitable[None]:

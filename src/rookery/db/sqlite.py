@@ -94,8 +94,16 @@ class SqliteDatabase(Database):
         self._pool.submit(job)
         return await outcome_of(job)
 
-    async def write(self, work: Callable[[Any], T], *, records: Records, timeout_s: float = 60.0) -> T:
+    async def write(
+        self,
+        work: Callable[[Any], T],
+        *,
+        records: Records,
+        timeout_s: float = 60.0,
+        on_commit: Callable[[], None] | None = None,
+    ) -> T:
         job = WriteJob(work, records, timeout_s, asyncio.get_running_loop())
+        job.on_success = on_commit
         WATCH.add(job)
         self._outbox(job.loop).add(job)
         return await outcome_of(job)

@@ -55,6 +55,8 @@ class Job(Generic[T]):
         self.future: asyncio.Future[T] = loop.create_future()
         self.reason: StopReason | None = None
         self.on_abandoned: Callable[[Job[Any]], None] | None = None
+        self.on_success: Callable[[], None] | None = None
+        """Called on the event loop once the work is done for good, whether anybody waits for it or not."""
         self.finished = False
         # What the caller's task has bound, such as the ids that go on every line of the log.
         self._context = copy_context()
@@ -166,11 +168,11 @@ class Job(Generic[T]):
 
 def settle(outcomes: Iterable[tuple[Job[Any], Any, BaseException | None]]) -> None:
     """Hand each job its result or error, with one wake-up per event loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any, BaseException | None]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Job[Any], Any, BaseException | None]]] = {}
     for job, value, error in outcomes:
         job.finished = True
         WATCH.forget(job)
-        by_loop.setdefault(job.loop, []).append((job.future, value, error))
+        by_loop.setdefault(job.loop, []).append((job, value, error))
     for loop, results in by_loop.items():
         wake(loop, lambda results=results: _set_all(results))
 
@@ -183,8 +185,15 @@ def wake(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
         log.debug("the event loop closed before its answer came")
 
 
-def _set_all(results: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
-    for future, value, error in results:
+def _set_all(results: list[tuple[Job[Any], Any, BaseException | None]]) -> None:
+    for job, value, error in results:
+        future = job.future
+        if error is None and job.on_success is not None:
+            # Also for a caller that has gone meanwhile: what was done was done.
+            try:
+                job.on_success()
+            except Exception:
+                log.exception("what follows a job failed")
         if future.done():
             continue
         if error is not None:

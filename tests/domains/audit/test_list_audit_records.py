@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from rookery.core.errors import InvalidParams, PermissionDenied
+from rookery.core.errors import InvalidParams, NotFound, PermissionDenied
 from rookery.core.pages import encode_cursor
 from rookery.identity.store import IdentityStore
 from tests.platform_fixtures import Fleet
@@ -47,6 +47,17 @@ async def test_who_did_what_and_what_was_refused_is_there_newest_first(fleet: Fl
     assert {record["session"] for record in mine} == {"ses-1"}
     assert [record["id"] for record in found] == sorted((record["id"] for record in found), reverse=True)
     assert "secret" not in str(found)
+
+
+async def test_a_search_for_a_tool_that_does_not_exist_is_there(fleet: Fleet) -> None:
+    agent = fleet.actor()
+    with pytest.raises(NotFound):
+        await fleet.call(agent, "open_the_vault" * 20)
+    found = [record for record in await records(fleet) if record["tool"].startswith("open_the_vault")]
+    assert [(record["agent"], record["outcome"], record["code"]) for record in found] == [
+        (agent.agent, "refused", "NOT_FOUND")
+    ]
+    assert len(found[0]["tool"]) == 128
 
 
 async def test_records_are_found_by_tool_agent_and_outcome(fleet: Fleet) -> None:
