@@ -1,9 +1,12 @@
 """What a transaction promises, the same on both databases."""
 
 import asyncio
+import contextlib
 import os
+import sqlite3
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -204,3 +207,15 @@ async def test_a_closed_database_refuses_at_once(database: Database) -> None:
     ):
         with pytest.raises(ServiceUnavailable, match="closed"):
             await asyncio.wait_for(call(), 5)
+
+
+def test_a_database_that_another_process_is_just_making_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as maker:
+        maker.execute("CREATE TABLE birds (id INTEGER)")
+        maker.execute("BEGIN IMMEDIATE")
+        ready = threading.Timer(0.2, maker.execute, ["ROLLBACK"])
+        ready.start()
+        with contextlib.closing(open_database(f"sqlite:///{path}")) as database:
+            assert database.direct(lambda tx: tx.first("SELECT count(*) FROM birds")) == (0,)
+        ready.join()

@@ -41,15 +41,28 @@ BUSY_MS = 5000
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:
     connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+    _use_wal(connection)
     for pragma in (
-        f"busy_timeout={BUSY_MS}",
-        "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
         # Without it INSERT OR REPLACE would delete a row of an append-only table and no trigger would fire.
         "recursive_triggers=ON",
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL. Of two processes that do so first at the same moment one is refused at once, timeout or not."""
+    deadline = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _keep_open(context: ExceptionContext) -> None:
