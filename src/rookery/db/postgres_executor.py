@@ -2,6 +2,8 @@
 
 import contextlib
 import logging
+import random
+import time
 from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
@@ -16,7 +18,8 @@ from rookery.db.tx import Tx
 if TYPE_CHECKING:
     from rookery.db.postgres import PostgresDatabase
 
-RETRIES = 3
+RETRIES = 8
+PAUSE_S = 0.01
 TRY_AGAIN = {"40001", "40P01"}  # serialization failure, deadlock
 CHANNEL = "rookery_epoch"
 log = logging.getLogger("rookery.postgres")
@@ -69,7 +72,8 @@ class Executor:
             try:
                 return self._once(job, last=attempt == RETRIES)
             except _Again:
-                continue
+                # Two that met once would meet again if both came back at once. Waiting longer each time, never as one.
+                time.sleep(random.uniform(0, PAUSE_S * 2**attempt))
         raise AssertionError("unreachable")
 
     def _connect(self, job: Job[Any]) -> sa.Connection:
