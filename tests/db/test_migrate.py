@@ -207,3 +207,29 @@ def test_a_migrated_database_is_what_the_code_says(
 @pytest.fixture
 def load() -> Callable[[], Plan]:
     return lambda: load_domains(plugins=False).migrations
+
+
+def test_two_backups_of_one_second_are_two_files_for_their_owner_alone(database: Database, tmp_path: Path) -> None:
+    migrate(database, {"birds": [FIRST]}, None)
+    made = [database.backup(str(tmp_path / "kept"), "same") for _ in range(3)]
+    assert len({*made}) == 3
+    assert {Path(path or "").stat().st_mode & 0o777 for path in made} == {0o600}
+
+
+def test_the_password_is_not_on_the_command_line_of_pg_dump(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = postgres.find_program("pg_dump")
+    spy = tmp_path / "bin" / "pg_dump"
+    spy.parent.mkdir()
+    spy.write_text(
+        f'#!/bin/sh\necho "$@" > "{tmp_path}/told"\necho "$PGPASSWORD" > "{tmp_path}/kept"\nexec "{real}" "$@"\n'
+    )
+    spy.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{spy.parent}:/usr/bin:/bin")
+    url = sa.make_url(postgres_url).set(password="open-sesame").render_as_string(hide_password=False)
+    with contextlib.closing(open_database(url)) as database:
+        migrate(database, {"birds": [FIRST]}, None)
+        assert database.backup(str(tmp_path), "now")
+    assert "open-sesame" not in (tmp_path / "told").read_text(encoding="utf-8")
+    assert (tmp_path / "kept").read_text(encoding="utf-8") == "open-sesame\n"

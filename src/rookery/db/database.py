@@ -1,6 +1,7 @@
 """The interface of a database, and how one is opened."""
 
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -70,6 +71,15 @@ class Database(ABC):
     async def change(self, work: Callable[[Any], T]) -> T:
         """A write that is not a call and leaves no audit record."""
         return await self.write(work, records=lambda error: [])
+
+
+def new_backup_file(folder: str, label: str, ending: str) -> str:
+    """An empty file for a backup, readable by its owner alone from the start, and never one that is there already."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    path = os.path.join(folder, f"rookery-{stamp}-{os.urandom(4).hex()}-{label}.{ending}")
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return path
 
 
 def default_url(home: str) -> str:

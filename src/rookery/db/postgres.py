@@ -8,7 +8,6 @@ import queue
 import shutil
 import subprocess
 import threading
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from glob import glob
 from typing import Any, TypeVar
@@ -19,7 +18,7 @@ import sqlalchemy as sa
 from rookery.core.call import Records
 from rookery.core.errors import ConfigurationError, DatabaseError, RookeryError, ServiceUnavailable
 from rookery.core.record import Record
-from rookery.db.database import Database
+from rookery.db.database import Database, new_backup_file
 from rookery.db.items import BATCH, Note, WriteJob, settle_notes
 from rookery.db.pool import Pool
 from rookery.db.postgres_executor import CHANNEL, Executor, announce, begin, unrecorded
@@ -132,21 +131,23 @@ class PostgresDatabase(Database):
             raise ConfigurationError(
                 "pg_dump is not installed, so no backup can be made", hint="install postgresql-client"
             )
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        target = os.path.join(folder, f"rookery-{stamp}-{os.getpid()}-{label}.dump")
-        address = sa.make_url(self.url).set(drivername="postgresql").render_as_string(hide_password=False)
+        target = new_backup_file(folder, label, "dump")
+        url = sa.make_url(self.url).set(drivername="postgresql")
+        # Everyone on the machine can read a command line.
+        secret = {"PGPASSWORD": str(url.password)} if url.password is not None else {}
+        address = url._replace(password=None).render_as_string(hide_password=False)
         done = subprocess.run(
             [program, "--format=custom", "--file", target, "--dbname", address],
             capture_output=True,
             text=True,
             check=False,
+            env={**os.environ, **secret},
         )
         if done.returncode != 0:
+            os.unlink(target)
             raise DatabaseError(
                 f"pg_dump failed: {done.stderr.strip()}", hint="its version must not be below the server's"
             )
-        os.chmod(target, 0o600)
         return target
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from sqlalchemy.pool import NullPool
 from rookery.core.call import Records
 from rookery.core.errors import DatabaseError, ServiceUnavailable
 from rookery.core.record import Record
-from rookery.db.database import Database
+from rookery.db.database import Database, new_backup_file
 from rookery.db.file_lock import FileLock
 from rookery.db.items import Item, Note, Outbox, WriteJob
 from rookery.db.pool import Pool
@@ -200,15 +200,12 @@ class SqliteDatabase(Database):
     def backup(self, folder: str, label: str) -> str | None:
         if not self.direct(lambda tx: tx.scalar(sa.text("SELECT count(*) FROM sqlite_master"))):
             return None
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        target = os.path.join(folder, f"rookery-{stamp}-{os.getpid()}-{label}.db")
+        target = new_backup_file(folder, label, "db")
         with (
             contextlib.closing(sqlite3.connect(self.path)) as source,
             contextlib.closing(sqlite3.connect(target)) as copy,
         ):
             source.backup(copy)
-        os.chmod(target, 0o600)
         return target
 
     def close(self) -> None:
