@@ -87,7 +87,7 @@ def _carry_out(program: str, script: list[str], url: str, kept: str | None) -> N
     if address.password:
         # On the command line every user of the machine could read it.
         environ["PGPASSWORD"] = str(address.password)
-        address = address.set(password=None)
+        address = address._replace(password=None)  # set() would leave it there
     command = [program, "--no-psqlrc", "--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1"]
     command += ["--dbname", address.render_as_string(hide_password=False), "--output", os.devnull]
     done = _run([*command, *(f"--file={part}" for part in script)], environ)
