@@ -24,6 +24,7 @@ LAYERS = [
     {"engine", "server", "runtimes"},
     {"web", "cli"},
     {"plugins", "app"},
+    {"testing"},
 ]
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 # What starts a process puts the platform together when it is asked to, so inside a function only.

@@ -2,37 +2,21 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rookery.core.errors import ConfigurationError
-from rookery.settings import CHOICES, Settings, default_home, load_settings
+from rookery.settings import ALIASES, CHOICES, Settings, default_home, load_settings
+from tests.settings_loading import Load, fault, loader
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
-Load = Callable[..., Settings]
 
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """Loads the settings of a home whose file has the given text."""
-
-    def loaded(text: str | bytes = "", environ: Mapping[str, str] | None = None, **override: Any) -> Settings:
-        (tmp_path / "rookery.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
-        return load_settings(str(tmp_path), environ or {}, **override)
-
-    return loaded
-
-
-def fault(load: Load, text: str | bytes = "", environ: Mapping[str, str] | None = None, **override: Any) -> str:
-    """The sentence about what is wrong. It always comes with a hint."""
-    with pytest.raises(ConfigurationError) as caught:
-        load(text, environ, **override)
-    assert caught.value.hint
-    return caught.value.message
+    return loader(tmp_path)
 
 
 def test_without_a_file_and_an_environment_everything_has_its_default(tmp_path: Path) -> None:
@@ -57,7 +41,7 @@ def test_port_is_read_too_and_our_own_name_for_it_wins(load: Load) -> None:
 
 def test_an_empty_variable_counts_as_unset(load: Load) -> None:
     names = [f"ROOKERY_{field.name.upper()}" for field in fields(Settings)]
-    assert load("port = 1001\n", dict.fromkeys([*names, "PORT"], "")).port == 1001
+    assert load("port = 1001\n", dict.fromkeys([*names, *ALIASES], "")) == load("port = 1001\n")
 
 
 def test_a_table_is_a_prefix(load: Load) -> None:
@@ -89,6 +73,29 @@ WRONG = {
     "log_level": ['"loud"', "[]"],
     "rate_calls_per_minute": ["-1", '"many"'],
     "max_line_bytes": ["0", "-1", "1.0"],
+    "public_url": ["5", '"rookery.example"', '"ftp://h"', '"https://"', '"https://h/?a=1"', '"https://h/#a"'],
+    "http_mcp": ['"maybe"', "1"],
+    "http_path": ['""', '"mcp"', '"/"', '"/mcp/"', '"//mcp"', '"/a b"', '"/mcp?x=1"', '"/{id}"', '"/../mcp"', "5"]
+    + [f'"{path}"' for path in ("/healthz", "/readyz", "/metrics", "/.well-known", "/.well-known/mcp", "/é")],
+    "http_sessions": ['"sticky"', "true"],
+    "http_answers": ['"xml"', "true"],
+    "http_session_idle_s": ["0", "-1", '"long"', "inf", "nan", "true"],
+    "http_max_sessions": ["0", "1.5"],
+    "http_max_body_bytes": ["0", "1.5", '"4MB"'],
+    "http_origins": [
+        *('"example.org"', '["https://a.example/path"]', '"https://a.example/"', '"null"', "[5]", "5", '[""]'),
+        *('"https://a b"', '"https://u@a.example"', '"https://a.example?x"', '"https://a.example:99999"'),
+    ],
+    "http_hosts": ['"https://a.example"', '"a.example/b"', '["a b"]', "[5]", '"*"', '"[::1"'],
+    "auth_mode": ['"open"', '""', "true", '"NONE"'],
+    "auth_jwks_uri": ['"http://keys.example"', '"keys"', "5", '"file:///etc/passwd"', '"https://u:p@h/keys"'],
+    "auth_jwks_cooldown_s": ["0", "-5", '"often"'],
+    "auth_jwks_timeout_s": ["0", "61"],
+    "auth_resource": ['"rookery"', '"https://h/#x"', '"https://h/ x"'],
+    "auth_tenant": ['""', "5"],
+    "auth_tenant_map": ['{a = ["b", "c"]}', "{a = []}", '"a"', "[]"],
+    "auth_scope_checks": ['"maybe"', "0"],
+    "auth_scope_map": ['"admin"', '"=*"', '"a=b;a=c"', "{admin = 5}", "{admin = [5]}", '["admin"]'],
 }
 
 
@@ -111,6 +118,31 @@ def test_a_wrong_value_in_the_file_is_named_with_its_place(load: Load, tmp_path:
 )
 def test_a_wrong_variable_is_named(load: Load, name: str, value: str) -> None:
     assert fault(load, "", {name: value}) == f"{name} cannot be {value!r}"
+
+
+def test_lists_and_tables_come_from_the_file_or_as_text(load: Load) -> None:
+    file = 'http_hosts = ["A.example", "b.example:8080"]\n[auth.scope_map]\nadmin = ["*"]\nops = "a:b, c:*"\n'
+    settings = load(file)
+    assert settings.http_hosts == ("a.example", "b.example:8080")
+    assert settings.auth_scope_map == (("admin", ("*",)), ("ops", ("a:b", "c:*")))
+    environ = {"ROOKERY_HTTP_HOSTS": " A.example ,, b.example:8080,", "ROOKERY_AUTH_SCOPE_MAP": "ops=a:b, c:*; admin=*"}
+    assert load("", environ) == settings
+    assert load('[auth.tenant_map]\n8f1c = "default"\n').auth_tenant_map == (("8f1c", ("default",)),)
+
+
+def test_origins_are_read_as_browsers_send_them(load: Load) -> None:
+    written = "https://A.example:443,http://b.example:80,http://c.example:8080,http://[::1]:3000,app://obsidian.md"
+    assert load("", {"MCP_ALLOWED_ORIGINS": written}).http_origins == (
+        "https://a.example",
+        "http://b.example",
+        "http://c.example:8080",
+        "http://[::1]:3000",
+        "app://obsidian.md",
+    )
+
+
+def test_one_setting_in_two_places_of_the_file_is_refused(load: Load) -> None:
+    assert fault(load, 'auth_mode = "none"\n[auth]\nmode = "jwt"\n').endswith("auth_mode is set twice")
 
 
 def test_what_the_command_line_says_is_checked_as_well(load: Load) -> None:
@@ -156,15 +188,26 @@ def test_data_logs_and_backups_are_in_the_home_unless_the_database_is_elsewhere(
     assert load('database = "postgresql://ada@db/rookery"\n').database_url == "postgresql://ada@db/rookery"
 
 
-def test_the_page_lists_every_setting_with_its_variable_and_default() -> None:
+def rows_of_the_page() -> dict[str, tuple[str, str]]:
+    """The variables and the default that docs/settings.md tells of each setting."""
     told: dict[str, tuple[str, str]] = {}
     for name, variables, default, *_ in re.findall(r"^\|(.*?)\|(.*?)\|(.*?)\|(.*)\|$", PAGE.read_text(), re.MULTILINE):
         key = name.strip(" `").replace("[", "").replace("] ", "_")
         told[key or "home"] = (variables, default.strip(" `"))
-    del told["rookery.toml"], told["---"]
+    return {key: told[key] for key in told if key not in ("rookery.toml", "---")}
+
+
+def test_the_page_lists_every_setting_with_its_variable_and_default() -> None:
+    told = rows_of_the_page()
     assert set(told) == {field.name for field in fields(Settings)}
     for field in fields(Settings):
         variables, default = told[field.name]
         assert f"`ROOKERY_{field.name.upper()}`" in variables
-        if field.default not in (MISSING, ""):
+        if field.default not in (MISSING, "", ()):
             assert default == str(field.default).lower()
+
+
+def test_the_page_names_every_other_name_of_a_setting_in_the_order_in_which_they_win() -> None:
+    for key, (variables, _) in rows_of_the_page().items():
+        others = [name for name in re.findall(r"`(\w+)`", variables) if name != f"ROOKERY_{key.upper()}"]
+        assert others == [name for name, (meant, *_) in ALIASES.items() if meant == key], key

@@ -15,6 +15,7 @@ from rookery.core.events import Events
 from rookery.core.registry import Registry
 from rookery.db.database import Database, open_database
 from rookery.db.migrate import Migration, migrate
+from rookery.db.storage import TableStorage
 from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.plugins import load_domains
@@ -60,8 +61,22 @@ def make_platform(
     database.tick = seal_pending
     metrics, events = Metrics(), Events()
     around = (RateLimit(settings.rate_calls_per_minute), metrics)
-    calls = Calls(domains.registry, database, around, events, facts={"port": settings.port}, span=span)
-    resolver = Resolver(domains.registry, domains.services, hide_unavailable=settings.hide_unavailable)
+    calls = Calls(
+        domains.registry,
+        database,
+        around,
+        events,
+        facts={"port": settings.port},
+        span=span,
+        open_storage=TableStorage,
+    )
+    resolver = Resolver(
+        domains.registry,
+        domains.services,
+        hide_unavailable=settings.hide_unavailable,
+        scope_map=dict(settings.auth_scope_map),
+        scope_checks=settings.auth_scope_checks,
+    )
     return Platform(
         settings=settings,
         registry=domains.registry,

@@ -10,12 +10,16 @@ from types import ModuleType
 import rookery.domains
 from rookery.around import audit
 from rookery.core.errors import ConfigurationError
-from rookery.core.lint import lint
+from rookery.core.lint import lint, lint_declared
 from rookery.core.registry import Registry
+from rookery.core.tool import Tool
+from rookery.db import server_keys, storage
 from rookery.db.migrate import Migration
+from rookery.identity import client_sessions
 from rookery.identity import tables as identity_tables
 
 GROUP = "rookery.domains"
+PARTS = ("tools", "resources", "prompts", "store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,9 @@ def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None
     migrations: dict[str, Sequence[Migration]] = {
         "audit": audit.MIGRATIONS,
         "identity": identity_tables.MIGRATIONS,
+        "client_sessions": client_sessions.MIGRATIONS,
+        "storage": storage.MIGRATIONS,
+        "server_keys": server_keys.MIGRATIONS,
     }
     services: set[str] = set()
     packages = [("identity", importlib.import_module("rookery.identity"))]
@@ -45,6 +52,7 @@ def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None
     if plugins:
         for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
             _take_plugin(registry, migrations, services, point)
+    registry.seal()
     return Domains(registry, migrations, frozenset(services))
 
 
@@ -54,14 +62,15 @@ def _take_plugin(
     services: set[str],
     point: metadata.EntryPoint,
 ) -> None:
-    if point.name in migrations or any(tool.domain == point.name for tool in registry):
+    if point.name in migrations or any(each.domain == point.name for each in registry.everything()):
         raise ConfigurationError(
             f"the plugin {point.name} has the name of another domain", hint="rename the entry point"
         )
     try:
         package = point.load()
         _take(registry, migrations, services, point.name, package)
-        faults = [fault for tool in registry if tool.domain == point.name for fault in lint(tool)]
+        own = [each for each in registry.everything() if each.domain == point.name]
+        faults = [fault for each in own for fault in (lint(each) if isinstance(each, Tool) else lint_declared(each))]
     except ConfigurationError:
         raise
     except (Exception, SystemExit) as error:
@@ -70,7 +79,7 @@ def _take_plugin(
             hint="mend or uninstall it, or start with ROOKERY_PLUGINS=false",
         ) from error
     if faults:
-        raise ConfigurationError(f"the plugin {point.name} declares its tools badly: {faults[0]}", hint="mend it")
+        raise ConfigurationError(f"the plugin {point.name} declares something badly: {faults[0]}", hint="mend it")
 
 
 def _take(
@@ -80,13 +89,13 @@ def _take(
     name: str,
     package: ModuleType,
 ) -> None:
-    """Take in the tools, tables and services of one package (or of one module that is a whole plugin)."""
+    """Take in what one package declares, or one module that is a whole plugin: tools, tables, services and so on."""
     modules = [package]
     if hasattr(package, "__path__"):
         modules += [
             importlib.import_module(f"{package.__name__}.{found.name}")
             for found in pkgutil.iter_modules(package.__path__)
-            if found.name in ("tools", "store") or found.name.endswith("_tools")
+            if found.name in PARTS or found.name.endswith("_tools")
         ]
     for module in modules:
         registry.add_module(module, name)

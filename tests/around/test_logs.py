@@ -160,14 +160,14 @@ def test_a_failing_handler_is_one_line_with_every_id_and_nothing_that_was_said_i
     owner = place.session("--as-owner", direct=direct)
     made = owner.request("tools/call", name="create_token", arguments={"name": "laptop", "agent": "default"})
     token = outcome(made)["secret"]
-    client, trace = place.session("--session-id", "ses-1", direct=direct), "00-4bf92f3577b34da6a3ce929d0e0e4736-01"
+    client, trace = place.session("--session-id", "ses-1", direct=direct), f"00-{'4bf92f35' * 4}-{'00f067aa' * 2}-01"
     request = say_everything(client, trace)
     agent = owner.call("list_agent_settings")["agents"][0]["id"]
     speaker = server or client
     [line] = [each for each in map(json.loads, speaker.errors.splitlines()) if each.get("request") == request]
     assert line["message"] == "fail_writing failed"
     ids = {"request": request, "session": "ses-1", "tenant": "default", "agent": agent, "trace": trace}
-    assert {key: line[key] for key in logs.IDS} == ids
+    assert {key: line[key] for key in logs.IDS} == {**ids, "operation": "tools/call fail_writing"}
     if server is not None:
         kept = place.home / "logs" / "rookery.log"
         assert json.loads(kept.read_text().splitlines()[-1])["request"] == request

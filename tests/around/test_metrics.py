@@ -85,7 +85,7 @@ def fleet(make_working: Callable[..., Fleet], tmp_path: object) -> Fleet:
 async def test_an_unused_server_has_metrics_that_parse(fleet: Fleet) -> None:
     kinds, samples = parse(fleet.platform.metrics.render())
     assert value(samples, "mcp_requests_active") == 0
-    # Dots become underscores, and a counter ends in _total; the last three are names of older servers.
+    # Dots become underscores, and a counter ends in _total; three are names of older servers.
     assert kinds == {
         "mcp_requests_active": "gauge",
         "mcp_ratelimit_rejections_total": "counter",
@@ -97,6 +97,16 @@ async def test_an_unused_server_has_metrics_that_parse(fleet: Fleet) -> None:
         "mcp_tool_execution_duration_ms": "histogram",
         "mcp_tool_execution_success": "counter",
         "mcp_tool_payload_size_bytes": "counter",
+        "mcp_resource_reads_total": "counter",
+        "mcp_resource_errors_total": "counter",
+        "mcp_resource_input_bytes_total": "counter",
+        "mcp_resource_output_bytes_total": "counter",
+        "mcp_resource_duration_milliseconds": "histogram",
+        "mcp_prompt_generations_total": "counter",
+        "mcp_prompt_errors_total": "counter",
+        "mcp_prompt_input_bytes_total": "counter",
+        "mcp_prompt_output_bytes_total": "counter",
+        "mcp_prompt_duration_milliseconds": "histogram",
     }
 
 

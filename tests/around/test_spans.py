@@ -65,7 +65,8 @@ def test_the_calls_of_a_client_are_spans_below_its_own(place: Place, collector: 
         assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
         assert span.end_time_unix_nano > span.start_time_unix_nano
     failed = found["tool_execution:fail_reading"]
-    keys = {"mcp.tool.name", "mcp.request.id", "rookery.tenant", "rookery.agent"}
+    keys = {"mcp.tool.name", "mcp.request.id", "mcp.session.id"}
+    keys |= {"rookery.operation", "rookery.tenant", "rookery.agent"}
     assert {each.key for each in found["tool_execution:ping"].attributes} == keys
     assert {each.key: each.value.string_value for each in failed.attributes if each.key not in keys} == {
         "error.type": "ValueError"

@@ -88,7 +88,12 @@ def test_a_call_is_a_span_below_the_callers_own(collector: Collector, tmp_path: 
     assert (made.trace_id.hex(), made.parent_span_id.hex()) == (TRACE, PARENT)
     attributes = {attribute.key: attribute.value.string_value for attribute in made.attributes}
     assert attributes.pop("rookery.agent").startswith("agt-")
-    assert attributes == {"mcp.tool.name": "add_pair", "mcp.request.id": "req-1", "rookery.tenant": "default"}
+    assert attributes == {
+        "mcp.tool.name": "add_pair",
+        "mcp.request.id": "req-1",
+        "rookery.operation": "tools/call add_pair",
+        "rookery.tenant": "default",
+    }
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)

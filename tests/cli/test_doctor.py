@@ -100,7 +100,7 @@ def test_a_server_without_uvloop_is_slower(machine: Machine) -> None:
 def test_the_packages_and_extras_are_those_of_the_project() -> None:
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     needed = {line.partition(">")[0].partition("[")[0].lower() for line in project["dependencies"] if ";" not in line}
-    assert set(NEEDED) == needed
+    assert set(NEEDED) == {"jwt" if name == "pyjwt" else name for name in needed}
     assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev"}
 
 
@@ -309,13 +309,29 @@ def test_an_address_that_this_machine_does_not_have_is_a_problem(machine: Machin
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
-def test_local_authentication_is_said_and_fine_on_this_machine(machine: Machine, host: str) -> None:
+def test_authentication_by_tokens_is_said_and_fine_on_this_machine(machine: Machine, host: str) -> None:
     expect(with_settings(machine, host=host), "auth", "ok", "Local", host)
+    expect(
+        with_settings(machine, host=host, auth_mode="jwt", auth_secret="x" * 32), "auth", "ok", "shared secret", host
+    )
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "rookery.example"])
-def test_local_authentication_is_a_problem_where_others_reach_it(machine: Machine, host: str) -> None:
-    expect(with_settings(machine, host=host), "auth", "problem", host, "127.0.0.1")
+def test_tokens_that_travel_unencrypted_are_a_problem(machine: Machine, host: str) -> None:
+    expect(with_settings(machine, host=host), "auth", "problem", host, "unencrypted", "127.0.0.1", "public_url")
+    expect(with_settings(machine, host=host, public_url="http://rookery.example"), "auth", "problem", "unencrypted")
+    expect(with_settings(machine, host=host, public_url="https://rookery.example"), "auth", "ok", "Local")
+
+
+def test_an_open_door_is_noted_and_one_for_every_web_page_is_a_problem(machine: Machine) -> None:
+    expect(with_settings(machine, auth_mode="none"), "auth", "note", "Nobody needs a token", "auth_mode")
+    expect(with_settings(machine, auth_mode="none", http_origins=("*",)), "auth", "problem", "every web page")
+
+
+def test_tokens_without_scopes_are_noted(machine: Machine) -> None:
+    lenient = with_settings(machine, auth_mode="jwt", auth_secret="x" * 32, auth_scope_checks=False)
+    expect(lenient, "auth", "note", "need no scopes", "auth_scope_map")
+    expect(with_settings(machine, auth_scope_checks=False), "auth", "ok", "Local")
 
 
 def test_memories_without_a_mnemonic_are_noted_and_a_short_one_is_a_problem(machine: Machine) -> None:

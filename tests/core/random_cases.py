@@ -37,6 +37,7 @@ class Cases:
         return replace(
             ping,
             name=name,
+            right=name,
             effect=dice.choice(("read", "read", "write", "external")),
             tier=dice.choices(("observe", "act", "destructive", "privileged"), (4, 4, 1, 2))[0],
             profiles=self.some(PROFILES.values(), 0.6),

@@ -56,6 +56,9 @@ def held(actor: Actor, where: Where) -> set[str]:
     own, privileged = actor.permissions, where(lambda t: t.tier == "privileged")
     if actor.profile is None and actor.kind == "human":
         return where(lambda t: True)
+    if actor.kind == "external":
+        scoped = set[str]() if actor.scopes is None else carried(actor, where)
+        return (scoped & where(lambda t: actor.profile in (None, *t.profiles)) | actor.grants) - privileged
     bases = (own, actor.scope_file, where(lambda t: t.default and actor.kind == "agent"))
     base = next(names for names in bases if names is not None)
     if actor.profile is not None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from rookery.core.errors import (
     TimedOut,
 )
 from rookery.core.events import Event
+from rookery.core.questions import Answer, ClientInfo, Elicit, Elicited, Question, Root, Rooted, Sample, Sampled
 from rookery.core.record import Record
 from rookery.db.tx import Tx
 from rookery.identity.store import IdentityStore
@@ -40,13 +41,22 @@ class RecordingDoor:
         self.threads.add(threading.get_ident())
         self.heard.append((method, params))
 
-    async def elicit(self, message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
-        self.heard.append(("elicit", message, schema))
-        return self.answer
+    @property
+    def client(self) -> ClientInfo:
+        return ClientInfo(name="recorder", elicitation=True, sampling=True, roots=True)
 
-    async def sample(self, prompt: str, *, max_tokens: int, system: str | None) -> str:
-        self.heard.append(("sample", prompt, max_tokens, system))
-        return "well"
+    async def ask(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        self.heard += [(question,) for question in questions]
+        answers: dict[str, Answer] = {
+            "elicitation": Elicited("decline") if self.answer is None else Elicited("accept", self.answer),
+            "sampling": Sampled("well"),
+            "roots": Rooted((Root("file:///work"),)),
+        }
+        return [answers[question.capability] for question in questions]
+
+    def release(self) -> Awaitable[None]:
+        self.heard.append(("release",))
+        return SilentDoor().release()
 
     async def send_notification(self, method: str, params: dict[str, Any]) -> None:
         self.heard.append((method, params))
@@ -220,8 +230,8 @@ async def test_an_external_handler_asks_its_client(probes: Fleet, door: Recordin
     await said(probes, "ask", door, way="send_notification")
     door.answer = None
     assert await said(probes, "ask", door, way="elicit") == "None"
-    question = ("elicit", "Which colour?", {"type": "object"})
-    asked = [("sample", "Say something", 10, "Be short"), ("x/y", {"b": 2}), ("notifications/x", {"a": 1})]
+    question = (Elicit("Which colour?", {"type": "object"}),)
+    asked = [(Sample("Say something", 10, "Be short"),), ("x/y", {"b": 2}), ("notifications/x", {"a": 1})]
     assert door.heard == [question, *asked, question]
 
 

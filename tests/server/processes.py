@@ -199,7 +199,10 @@ def outcome(answer: dict[str, Any]) -> dict[str, Any]:
     """The structured content of a tool's answer; an error of the protocol looks as an error of a tool does."""
     if "error" in answer:
         return {"error": answer["error"].get("data") or answer["error"]}
-    return answer["result"].get("structuredContent", answer["result"])
+    result = answer["result"]
+    if result.get("isError"):
+        return {"error": result["_meta"]["rookery/error"]}
+    return result.get("structuredContent", result)
 
 
 def error_code(result: dict[str, Any]) -> str:

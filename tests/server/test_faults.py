@@ -18,7 +18,7 @@ def is_sealed(answer: dict[str, Any]) -> bool:
     """Whether the answer is a failed call that tells nothing of the inside."""
     text = json.dumps(answer)
     assert answer["result"]["isError"] is True
-    assert answer["result"]["structuredContent"]["error"]["code"] == "INTERNAL_ERROR"
+    assert answer["result"]["_meta"]["rookery/error"]["code"] == "INTERNAL_ERROR"
     return not any(word in text for word in (SECRET, "Traceback", "ValueError", ".py", "no_such_table"))
 
 
@@ -81,7 +81,7 @@ def test_a_database_that_breaks_under_a_session_is_told_in_our_words(place: Plac
     for method, params in (("tools/list", {}), ("tools/call", {"name": "ping"})):
         answer = client.request(method, **params)
         assert not any(word in json.dumps(answer) for word in ("Traceback", "SELECT", "sqlalche", "sqlite3"))
-        error = answer["error"]["data"] if "error" in answer else answer["result"]["structuredContent"]["error"]
+        error = answer["error"]["data"] if "error" in answer else answer["result"]["_meta"]["rookery/error"]
         assert error["code"] in ("DATABASE_ERROR", "INTERNAL_ERROR")
     with sqlite3.connect(place.home / "rookery.db") as database:
         database.execute("CREATE TABLE epochs (name TEXT NOT NULL PRIMARY KEY, value BIGINT NOT NULL)")

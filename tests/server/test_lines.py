@@ -93,7 +93,7 @@ def test_ten_megabytes_are_a_line_like_any_other(client: Client) -> None:
     )
     answers = {message["id"]: message for message in (client.next() for _ in range(3))}
     sending.join()
-    assert answers["refused"]["result"]["structuredContent"]["error"]["code"] == "INVALID_PARAMS"
+    assert answers["refused"]["result"]["_meta"]["rookery/error"]["code"] == "INVALID_PARAMS"
     assert len(json.dumps(answers["refused"])) < 10_000, "what is refused is not sent back"
     assert outcome(answers["measured"]) == {"length": len(text)}
     assert outcome(answers["ping"])["status"] == "pong"

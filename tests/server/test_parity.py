@@ -123,13 +123,13 @@ def test_the_script_is_answered_as_it_should_be(shared: Place) -> None:
     for wrong in ({"include_uptime": "maybe"}, {"colour": "red"}):
         refused = tool("get_server_info", wrong)["result"]
         assert refused["isError"]
-        assert refused["structuredContent"]["error"]["code"] == "INVALID_PARAMS"
+        assert refused["_meta"]["rookery/error"]["code"] == "INVALID_PARAMS"
         assert next(iter(wrong)) in refused["content"][0]["text"]
     assert tool("no_such_tool", {})["error"]["code"] == -32602
     denied = tool("create_agent", {"name": "x y z"})["result"]
     assert denied["isError"]
     assert (
-        denied["structuredContent"]["error"].items()
+        denied["_meta"]["rookery/error"].items()
         >= {
             "code": "PERMISSION_DENIED",
             "layer": "principal",

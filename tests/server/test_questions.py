@@ -80,13 +80,25 @@ def test_a_model_is_asked_and_answers(client: Client) -> None:
     assert outcome(client.answer_to(asked)) == {"done": "something"}
 
 
-@pytest.mark.parametrize("name", ["ask_person", "ask_model"])
+CANNOT = {"ask_person": "elicitation", "ask_model": "sampling", "ask_folders": "roots"}
+
+
+@pytest.mark.parametrize("name", CANNOT)
 def test_a_client_that_cannot_be_asked_is_told_so(shared: Place, direct: bool, name: str) -> None:
-    for client in (asking(shared, direct), shared.client(direct=direct).be_modern()):
-        error = client.call(name)["error"]
-        assert error["code"] == "SERVICE_UNAVAILABLE"
-        assert error["hint"]
-        assert client.call("ping")["status"] == "pong"
+    client = asking(shared, direct)
+    error = client.call(name)["error"]
+    assert error["code"] == "SERVICE_UNAVAILABLE"
+    assert error["hint"]
+    assert client.call("ping")["status"] == "pong"
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_the_newest_revision_says_which_capability_is_missing(shared: Place, direct: bool, name: str) -> None:
+    client = shared.client(direct=direct).be_modern()
+    error = client.request("tools/call", name=name, arguments={})["error"]
+    assert error["code"] == -32021
+    assert error["data"] == {"requiredCapabilities": {CANNOT[name]: {}}}
+    assert client.call("ping")["status"] == "pong"
 
 
 def again(client: Client, name: str, **responses: Any) -> dict[str, Any]:

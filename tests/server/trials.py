@@ -294,3 +294,8 @@ async def ask_twice(ctx: Context, args: NoInput) -> Done:
 @trial("Ask the model", "external", timeout_s=20.0)
 async def ask_model(ctx: Context, args: NoInput) -> Done:
     return Done(done=await ctx.sample("Say something", max_tokens=10))
+
+
+@trial("Ask for the folders", "external", timeout_s=20.0)
+async def ask_folders(ctx: Context, args: NoInput) -> Done:
+    return Done(done=" ".join(root.uri for root in await ctx.roots()))

@@ -16,11 +16,11 @@ from rookery.core.actor import Actor
 
 current: ContextVar[dict[str, str | None] | None] = ContextVar("rookery_log_ids", default=None)
 KEPT_BYTES, KEPT_FILES = 10_000_000, 5
-IDS = ("request", "session", "tenant", "agent", "trace")
+IDS = ("request", "session", "tenant", "agent", "trace", "operation")
 
 
-def bind_ids(actor: Actor, request: str | None, trace: str | None) -> None:
-    """Put the ids of a call on every line that its task logs from now on."""
+def bind_ids(actor: Actor, request: str | None, trace: str | None, operation: str | None = None) -> None:
+    """Put the ids of a call on every line that its task logs from now on, and what it is, such as `tools/call ping`."""
     current.set(
         {
             "request": request,
@@ -28,6 +28,7 @@ def bind_ids(actor: Actor, request: str | None, trace: str | None) -> None:
             "tenant": actor.tenant,
             "agent": actor.agent,
             "trace": trace,
+            "operation": operation,
         }
     )
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rookery.core.errors import ConfigurationError, RookeryError
+from rookery.core.questions import InputRequired
 
 
 def make_tracer(service: str) -> Any:
@@ -43,6 +44,8 @@ def open_span(tracer: Any, name: str, trace: str | None, attributes: Mapping[str
     with tracer.start_as_current_span(name, context=below, attributes=attributes, **quiet) as span:
         try:
             yield span
+        except InputRequired:
+            raise
         except BaseException as error:
             kind = error.code if isinstance(error, RookeryError) else type(error).__qualname__
             span.set_attribute("error.type", kind)

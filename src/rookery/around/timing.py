@@ -33,7 +33,15 @@ def span(name: str, call: Call) -> AbstractContextManager[Any]:
         return _NOTHING
     from rookery.around.otel import open_span
 
-    attributes = {"mcp.tool.name": call.tool.name, "mcp.request.id": call.id, "rookery.tenant": call.actor.tenant}
-    if call.actor.agent is not None:
-        attributes["rookery.agent"] = call.actor.agent
+    tool, actor = call.tool, call.actor
+    attributes = {
+        f"mcp.{tool.kind}.name": tool.name if tool.kind == "tool" else tool.name.partition(":")[2],
+        "mcp.request.id": call.id,
+        "rookery.operation": tool.operation,
+        "rookery.tenant": actor.tenant,
+    }
+    if actor.session is not None:
+        attributes["mcp.session.id"] = actor.session
+    if actor.agent is not None:
+        attributes["rookery.agent"] = actor.agent
     return open_span(_tracer, name, call.trace, attributes)

@@ -1,19 +1,20 @@
 """The doctor's checks of the program and its surroundings. Each looks at one thing and changes nothing."""
 
 import importlib.util
-import ipaddress
 import os
 import platform
 import shutil
 import stat
 
 from rookery.cli.machine import Finding, Machine, sentence_of
+from rookery.settings.addresses import is_loopback
 
 NEEDED = (
     "click",
     "cryptography",
     "httpx2",
     "jinja2",
+    "jwt",
     "mcp",
     "psycopg",
     "pydantic",
@@ -38,6 +39,11 @@ WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
 MIB = 1024 * 1024
 LITTLE_SPACE, NO_SPACE = 1024 * MIB, 100 * MIB
 MNEMONIC_WORDS = 12
+AUTH_MODES = {
+    "local": "Local: over HTTP Rookery's own tokens are needed",
+    "jwt": "JWT: over HTTP tokens signed with the shared secret are needed",
+    "oauth": "OAuth: over HTTP tokens of the issuer are needed",
+}
 
 
 def check_python(machine: Machine) -> Finding:
@@ -111,20 +117,22 @@ def check_sqlite(machine: Machine) -> Finding:
 
 
 def check_auth(machine: Machine) -> Finding:
-    host = machine.settings.host
-    if _is_loopback(host):
-        return Finding(
-            "auth", "ok", f"Local: the server listens on {host} only and takes who is on this machine for its owner."
-        )
-    sentence = f"Authentication is local, but the server is to listen on {host}, where others can reach it."
-    return Finding("auth", "problem", sentence, "set host to 127.0.0.1 and put a proxy that signs people in before it")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    settings = machine.settings
+    host, mode = settings.host, settings.auth_mode
+    if mode == "none" and "*" in settings.http_origins:
+        sentence = "Nobody needs a token and every web page may call, so any page that you open can use your tools."
+        return Finding("auth", "problem", sentence, "set auth_mode to local, or name the origins instead of *")
+    if not is_loopback(host) and not settings.public_url.startswith("https://"):
+        sentence = f"The server listens on {host}, where others can reach it, and tokens travel there unencrypted."
+        mend = "set host to 127.0.0.1 and put a proxy with TLS before it; public_url is then its https address"
+        return Finding("auth", "problem", sentence, mend)
+    if mode == "none":
+        sentence = f"Nobody needs a token: whoever is on this machine can use the default agent's tools on {host}."
+        return Finding("auth", "note", sentence, "set auth_mode to local")
+    if mode in ("jwt", "oauth") and not settings.auth_scope_checks:
+        sentence = "Tokens that speak for an agent need no scopes: whoever has one may do all that the agent may."
+        return Finding("auth", "note", sentence, "set auth_scope_checks to true; auth_scope_map translates scopes")
+    return Finding("auth", "ok", f"{AUTH_MODES[mode]}; the server listens on {host}.")
 
 
 def check_mnemonic(machine: Machine) -> Finding:

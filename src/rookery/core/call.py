@@ -5,20 +5,19 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from rookery.core.actor import Actor
+from rookery.core.admission import refuse_unless_allowed, validate
 from rookery.core.context import Call, Context, Door, Effects, SilentDoor
-from rookery.core.decide import decide
+from rookery.core.declared import Declared
 from rookery.core.errors import (
-    ApprovalRequired,
     ConfigurationError,
     InternalError,
-    InvalidParams,
     NotFound,
-    PermissionDenied,
     RequestCancelled,
     RookeryError,
     SerializationError,
@@ -26,11 +25,15 @@ from rookery.core.errors import (
 )
 from rookery.core.events import Events
 from rookery.core.ids import new_id
+from rookery.core.prompt import Message, Messages
 from rookery.core.record import Record, input_digest
 from rookery.core.recording import to_record, unknown_record
 from rookery.core.registry import Registry
+from rookery.core.resource import Contents, Reading
 from rookery.core.results import Result, make_result
+from rookery.core.storage import OpenStorage, no_storage
 from rookery.core.tool import Tool, ToolInput
+from rookery.core.uri import MAX_URI
 
 T = TypeVar("T")
 Records = Callable[[BaseException | None], list[Record]]
@@ -82,6 +85,7 @@ class Calls:
         events: Events,
         facts: Mapping[str, Any] | None = None,
         span: Span | None = None,
+        open_storage: OpenStorage = no_storage,
     ) -> None:
         self.registry = registry
         self.database = database
@@ -90,6 +94,7 @@ class Calls:
         self.facts = facts or {}
         """What handlers may know of the installation, such as its port."""
         self._span = span or no_span
+        self.open_storage = open_storage
 
     async def call(
         self,
@@ -106,7 +111,62 @@ class Calls:
         if tool is None:
             await self.database.record(unknown_record(actor, name, arguments or {}, request_id, trace))
             tool = self.registry.require(name)
-        call = new_call(actor, tool, arguments or {}, door or SilentDoor(), request_id, trace)
+        return await self.run(actor, tool, arguments or {}, door=door, request_id=request_id, trace=trace)
+
+    async def read(
+        self,
+        actor: Actor,
+        uri: str,
+        *,
+        door: Door | None = None,
+        request_id: str | None = None,
+        trace: str | None = None,
+    ) -> tuple[Contents, ...]:
+        """Read the resource at `uri` as `actor`. What is not there is NotFound, also for its audit record."""
+        found = self.registry.find_resource(uri)
+        if found is None:
+            await self.database.record(unknown_record(actor, "resource:unknown", {"uri": uri}, request_id, trace))
+            raise NotFound(f"there is no resource {uri[:MAX_URI]}", layer="available")
+        resource, values = found
+        result = await self.run(actor, resource.tool, values, door=door, request_id=request_id, trace=trace)
+        return tuple(part if part.uri else replace(part, uri=uri) for part in result.value.contents)
+
+    async def prompt(
+        self,
+        actor: Actor,
+        name: str,
+        arguments: dict[str, str] | None = None,
+        *,
+        door: Door | None = None,
+        request_id: str | None = None,
+        trace: str | None = None,
+    ) -> tuple[Message, ...]:
+        """The messages of a prompt, as `actor`."""
+        prompt, given = self.registry.prompt(name), arguments or {}
+        if prompt is None:
+            await self.database.record(unknown_record(actor, f"prompt:{name}", given, request_id, trace))
+            raise NotFound(f"there is no prompt {name}", layer="available")
+        result = await self.run(actor, prompt.tool, given, door=door, request_id=request_id, trace=trace)
+        return result.value.messages
+
+    async def look_up(
+        self, actor: Actor, declared: Declared, what: str, look: Callable[..., Any], about: dict[str, str]
+    ) -> list[Any]:
+        """What `look(ctx)` finds, run with the rights of `declared`: values for an argument, or entries."""
+        return (await self.run(actor, declared.lookup(what, look), {"what": about})).value
+
+    async def run(
+        self,
+        actor: Actor,
+        tool: Tool,
+        arguments: dict[str, Any],
+        *,
+        door: Door | None = None,
+        request_id: str | None = None,
+        trace: str | None = None,
+    ) -> Result:
+        """Run a tool, or the record of a resource or prompt. Every call of any kind passes here."""
+        call = new_call(actor, tool, arguments, door or SilentDoor(), request_id, trace)
         try:
             args = self._admit(call)
         except RookeryError as error:
@@ -116,9 +176,9 @@ class Calls:
             raise
         error: RookeryError | None = None
         try:
-            with self._span(f"tool_execution:{tool.name}", call):
+            with self._span(span_name(tool), call):
                 result = await self._run(call, args)
-            call.output_bytes = len(result.text.encode(errors="replace"))
+            call.output_bytes = result.size() if tool.kind == "tool" else value_size(result.value)
             return result
         except RookeryError as failure:
             error = failure
@@ -273,6 +333,20 @@ def new_call(
     )
 
 
+SPANS = {"tool": "tool_execution", "resource": "resource_read", "prompt": "prompt_generation", "lookup": "lookup"}
+
+
+def span_name(tool: Tool) -> str:
+    """What a run is called on a trace, such as `tool_execution:ping` or `resource_read:echo`."""
+    name = tool.name if tool.kind == "tool" else tool.name.partition(":")[2]
+    return f"{SPANS[tool.kind]}:{name}"
+
+
+def value_size(value: Any) -> int:
+    """About how many bytes the value of a resource or prompt has."""
+    return value.size() if isinstance(value, Reading | Messages) else 0
+
+
 def log_ids(call: Call) -> dict[str, str | None]:
     """What ties a line of the log to the call."""
     actor = call.actor
@@ -282,31 +356,8 @@ def log_ids(call: Call) -> dict[str, str | None]:
         "tenant": actor.tenant,
         "agent": actor.agent,
         "trace": call.trace,
+        "operation": call.tool.operation,
     }
-
-
-def refuse_unless_allowed(actor: Actor, tool: Tool) -> None:
-    """Raise what `decide` says unless it allows the call."""
-    decision = decide(actor, tool)
-    if decision.outcome == "allow":
-        return
-    if decision.outcome == "hide":
-        raise NotFound(f"there is no tool {tool.name}", hint=decision.hint, layer=decision.layer)
-    kind = ApprovalRequired if decision.outcome == "ask" else PermissionDenied
-    raise kind(decision.reason, hint=decision.hint, layer=decision.layer)
-
-
-def validate(tool: Tool, arguments: dict[str, Any]) -> ToolInput:
-    """The arguments as the tool's model, or InvalidParams that names each field at fault."""
-    try:
-        return tool.input.model_validate(arguments)
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
-            for fault in error.errors(include_url=False, include_input=False, include_context=False)[:8]
-        )
-        names = ", ".join(tool.input_schema.get("properties", {})) or "none"
-        raise InvalidParams(f"{tool.name}: {faults}", hint=f"arguments: {names}") from None
 
 
 def run_inline(tool: Tool, ctx: Context, args: ToolInput) -> Any:
@@ -329,4 +380,4 @@ def checked_result(tool: Tool, value: Any) -> Result:
     """The answer in both faces; a handler that returns something else than it declared has a bug."""
     if not isinstance(value, tool.output):
         raise SerializationError(f"{tool.name} returned {type(value).__name__}, not {tool.output.__name__}")
-    return make_result(value)
+    return make_result(value) if tool.kind == "tool" else Result(value, {}, "")

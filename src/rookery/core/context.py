@@ -1,15 +1,32 @@
 """What a handler is handed besides its arguments: who calls, until when, and the ways to reach the world."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, get_args
 
 from pydantic import BaseModel
 
 from rookery.core.actor import Actor, Auth
 from rookery.core.errors import ConfigurationError, ServiceUnavailable, TimedOut
 from rookery.core.events import Event
+from rookery.core.questions import (
+    NO_CLIENT,
+    Answer,
+    Answers,
+    ClientInfo,
+    Elicit,
+    Elicited,
+    Question,
+    Root,
+    Rooted,
+    Roots,
+    Sample,
+    Sampled,
+    missing,
+    question_keys,
+)
+from rookery.core.storage import Storage
 from rookery.core.tool import Tool
 
 if TYPE_CHECKING:
@@ -18,33 +35,54 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LOG_LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
+"""From the least to the most severe."""
+
+
 class Door(Protocol):
     """The way back to the client of one call. `tell` may be used from any thread, the rest only on the event loop."""
 
+    @property
+    def client(self) -> ClientInfo: ...
     def tell(self, method: str, params: dict[str, Any]) -> None: ...
-    async def elicit(self, message: str, schema: dict[str, Any]) -> dict[str, Any] | None: ...
-    async def sample(self, prompt: str, *, max_tokens: int, system: str | None) -> str: ...
+    async def ask(self, questions: Sequence[Question]) -> Sequence[Answer]: ...
     async def send_notification(self, method: str, params: dict[str, Any]) -> None: ...
     async def send_request(self, method: str, params: dict[str, Any]) -> dict[str, Any]: ...
+    def release(self) -> Awaitable[None]: ...
+
+
+class Idle:
+    """Awaited or not, nothing happens."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        yield from ()
+
+
+NOTHING_TO_DO = Idle()
 
 
 class SilentDoor:
     """The door of callers that cannot be asked back, such as the CLI."""
 
+    @property
+    def client(self) -> ClientInfo:
+        return NO_CLIENT
+
     def tell(self, method: str, params: dict[str, Any]) -> None:
         return None
 
-    async def elicit(self, message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
-        raise ServiceUnavailable("this client cannot be asked questions", hint="use ask_owner, or decide yourself")
-
-    async def sample(self, prompt: str, *, max_tokens: int, system: str | None) -> str:
-        raise ServiceUnavailable("this client offers no model to sample from", hint="use a client that does")
+    async def ask(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        raise missing(questions[0].capability)
 
     async def send_notification(self, method: str, params: dict[str, Any]) -> None:
         return None
 
     async def send_request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise ServiceUnavailable("this client takes no requests", hint="use a client that does")
+
+    def release(self) -> Awaitable[None]:
+        return NOTHING_TO_DO
 
 
 @dataclass(slots=True)
@@ -108,6 +146,21 @@ class Context:
         return self._calls
 
     @property
+    def storage(self) -> Storage:
+        """What this domain keeps for this tenant, in the transaction of this call; read handlers only look."""
+        if self.tx is None:
+            raise ConfigurationError(
+                f"{self.call.tool.name} has no open transaction for ctx.storage",
+                hint="await ctx.read(lambda tx: ctx.storage_in(tx).get(key)), or ctx.write; inline handlers have none",
+            )
+        return self.storage_in(self.tx)
+
+    def storage_in(self, tx: Any) -> Storage:
+        """The same in a transaction of `read` or `write`, for external handlers."""
+        tool = self.call.tool
+        return self._calls.open_storage(tx, self.actor.tenant, tool.domain, writable=tool.effect != "read")
+
+    @property
     def cancelled(self) -> bool:
         """Whether the caller has given up. A long loop looks here, or calls `check`."""
         return self.call.stopped
@@ -125,6 +178,12 @@ class Context:
     def emit_status(self, text: str) -> None:
         """Show one line of status in the client while the call runs."""
         self.call.door.tell("status", {"message": text})
+
+    def log(self, level: LogLevel, text: str, logger: str | None = None) -> None:
+        """Send a line to the client's log, if it wants lines of this level. It does not go into the server's."""
+        if level not in LOG_LEVELS:
+            raise ConfigurationError(f"there is no log level {level}", hint=", ".join(LOG_LEVELS))
+        self.call.door.tell("log", {"level": level, "message": text, "logger": logger})
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the call is."""
@@ -157,15 +216,44 @@ class Context:
         self._external("write")
         return await self._calls.database.write(work, records=lambda error: [], timeout_s=self.remaining_s)
 
-    async def elicit(self, message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
+    @property
+    def client(self) -> ClientInfo:
+        """What the client of this call is and can be asked."""
+        return self.call.door.client
+
+    async def ask(self, *questions: Question) -> Answers:
+        """Ask the client, everything at once; the answers come in the same order, and by the questions' keys.
+
+        With a client of 2026-07-28 the handler ends here and runs again from its start, with the answers, when they
+        have come. So what it does before must be harmless to repeat, and it must ask the same again.
+        """
+        self._external("ask")
+        if len(set(question_keys(questions))) != len(questions):
+            raise ConfigurationError(f"{self.call.tool.name} asks two questions under one key")
+        return Answers(await self.call.door.ask(questions) if questions else (), questions)
+
+    async def elicit(self, message: str, schema: dict[str, Any], *, key: str | None = None) -> dict[str, Any] | None:
         """Ask the person at the client. None: they declined."""
         self._external("elicit")
-        return await self.call.door.elicit(message, schema)
+        answer = cast(Elicited, (await self.ask(Elicit(message, schema, key)))[0])
+        return answer.content if answer.action == "accept" else None
 
-    async def sample(self, prompt: str, *, max_tokens: int = 1000, system: str | None = None) -> str:
+    async def sample(
+        self, prompt: str, *, max_tokens: int = 1000, system: str | None = None, key: str | None = None
+    ) -> str:
         """Let the client's model answer `prompt`."""
         self._external("sample")
-        return await self.call.door.sample(prompt, max_tokens=max_tokens, system=system)
+        return cast(Sampled, (await self.ask(Sample(prompt, max_tokens, system, key)))[0]).text
+
+    async def roots(self, *, key: str | None = None) -> tuple[Root, ...]:
+        """The folders that the client works in."""
+        self._external("roots")
+        return cast(Rooted, (await self.ask(Roots(key)))[0]).roots
+
+    def release(self) -> Awaitable[None]:
+        """Let the client's open stream go while the call runs on; it comes back for the rest, where it can."""
+        self._external("release")
+        return self.call.door.release()
 
     async def send_notification(self, method: str, params: dict[str, Any]) -> None:
         """Send any notification to the client of this call."""

@@ -61,9 +61,11 @@ def _principal(actor: Actor, tool: Tool) -> Refusal:
         return _deny("principal", f"{tool.name} is for people, not for agents", "ask the owner to do it")
     if actor.role == "owner":
         return None
-    if actor.role == "viewer" and tool.effect == "read" and tool.tier == "observe":
+    # A resource reads, whatever the tool does whose right it needs; it must not be easier to reach for that.
+    reads = tool.effect == "read" and tool.right_effect in (None, "read")
+    if actor.role == "viewer" and reads and tool.tier == "observe":
         return None
-    if actor.role == "operator" and tool.tier != "privileged" and (tool.principals == "any" or tool.effect == "read"):
+    if actor.role == "operator" and tool.tier != "privileged" and (tool.principals == "any" or reads):
         return None
     return _deny("principal", f"the role {actor.role} does not reach {tool.name}", "ask the owner to do it")
 
@@ -73,9 +75,18 @@ def scope_granted(granted: frozenset[str], required: str) -> bool:
     return required in granted or "*" in granted or f"{required.partition(':')[0]}:*" in granted
 
 
+def _whole(tool: Tool) -> tuple[str, ...]:
+    """The scopes each of which grants the whole: a tool, resource or prompt by its name, or all of its kind."""
+    if tool.kind == "tool":
+        return f"tool:{tool.name}", f"tool:{tool.name}:*", "tool:*"
+    kind, name = tool.name.split(":")[:2]
+    whole = f"{kind}:{name}"
+    return (whole, f"{whole}:*", f"{kind}:*", *((f"{whole}:read",) if kind == "resource" else ()))
+
+
 def _scopes(actor: Actor, tool: Tool) -> Refusal:
     granted = actor.scopes
-    if granted is None or not granted.isdisjoint((f"tool:{tool.name}", f"tool:{tool.name}:*", "tool:*")):
+    if granted is None or not granted.isdisjoint(_whole(tool)):
         return None
     missing = [scope for scope in tool.scopes if not scope_granted(granted, scope)]
     if not missing:
@@ -85,9 +96,11 @@ def _scopes(actor: Actor, tool: Tool) -> Refusal:
 
 def held_by(actor: Actor, tool: Tool) -> str | None:
     """Where the actor has the tool from, or None. The order is from the most to the least deliberate."""
-    name = tool.name
+    name = tool.right
     if actor.kind == "human" and actor.profile is None:
         return "a person has every tool"
+    if actor.kind == "external":
+        return _held_outside(actor, tool)
     if name in actor.grants:
         return "granted by the owner"
     if tool.tier == "privileged":
@@ -111,15 +124,27 @@ def held_by(actor: Actor, tool: Tool) -> str | None:
     return None
 
 
+def _held_outside(actor: Actor, tool: Tool) -> str | None:
+    """An outsider has what it was given: by the owner, or by the scopes of its token. Never what is privileged."""
+    if tool.tier == "privileged":
+        return None
+    if tool.right in actor.grants:
+        return "granted by the owner"
+    in_profile = actor.profile is None or actor.profile in tool.profiles
+    by_token = actor.scopes is not None and _scopes(actor, tool) is None
+    return "granted by the token's scopes" if in_profile and by_token else None
+
+
 def _role(actor: Actor, tool: Tool) -> Refusal:
     if held_by(actor, tool) is not None:
         return None
-    role = f"the profile {actor.profile}" if actor.profile else "this agent"
+    who = "this agent" if actor.kind == "agent" else "this caller"
+    role = f"the profile {actor.profile}" if actor.profile else who
     return _deny("role", f"{tool.name} is not among the tools of {role}", "the owner can grant it: grant_tool")
 
 
 def _allowed(actor: Actor, tool: Tool) -> Refusal:
-    if actor.allowed is None or tool.name in actor.allowed:
+    if actor.allowed is None or tool.right in actor.allowed:
         return None
     return _deny(
         "allowed",
@@ -129,7 +154,7 @@ def _allowed(actor: Actor, tool: Tool) -> Refusal:
 
 
 def _disallowed(actor: Actor, tool: Tool) -> Refusal:
-    if tool.name not in actor.disallowed:
+    if tool.right not in actor.disallowed:
         return None
     return _deny(
         "disallowed",
@@ -139,7 +164,7 @@ def _disallowed(actor: Actor, tool: Tool) -> Refusal:
 
 
 def _scope_file(actor: Actor, tool: Tool) -> Refusal:
-    if actor.scope_file is None or tool.name in actor.scope_file:
+    if actor.scope_file is None or tool.right in actor.scope_file:
         return None
     return _deny("scope_file", f"the scope file of this session leaves out {tool.name}", "work with the listed tools")
 

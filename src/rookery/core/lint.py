@@ -1,9 +1,10 @@
-"""Reads a tool's declaration as its users will, and says what they would miss."""
+"""Reads a declaration as its users will, and says what they would miss."""
 
 import json
 import re
 from typing import Any, cast
 
+from rookery.core.declared import Declared
 from rookery.core.tool import Tool
 
 NAME = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
@@ -46,14 +47,30 @@ def lint(tool: Tool) -> list[str]:
     return faults
 
 
-def _names(tool: Tool) -> list[str]:
+def lint_declared(declared: Declared) -> list[str]:
+    """The same for a resource or a prompt, whose description may be a single sentence."""
+    where = f"{declared.kind} {declared.name}"
+    faults = _called(where, declared.name, declared.title)
+    if not declared.description.strip():
+        faults.append(f"{where}: the description does not say what it is")
+    if len(declared.description) > MAX_DESCRIPTION:
+        faults.append(f"{where}: the description has more than {MAX_DESCRIPTION} characters")
+    return [*faults, *_fields(where, declared.input_schema)]
+
+
+def _called(where: str, name: str, title: str) -> list[str]:
     faults: list[str] = []
-    if not NAME.match(tool.name) or len(tool.name) > 64:
-        faults.append(f"{tool.name}: a name is verb_noun in lower case, at most 64 characters")
+    if not NAME.match(name) or len(name) > 64:
+        faults.append(f"{where}: a name is verb_noun in lower case, at most 64 characters")
+    if not title or len(title) > 60:
+        faults.append(f"{where}: the title must have 1 to 60 characters")
+    return faults
+
+
+def _names(tool: Tool) -> list[str]:
+    faults = _called(tool.name, tool.name, tool.title)
     if not ACTION.match(tool.action):
         faults.append(f"{tool.name}: the action {tool.action} is not domain:verb")
-    if not tool.title or len(tool.title) > 60:
-        faults.append(f"{tool.name}: the title must have 1 to 60 characters")
     return faults
 
 

@@ -3,8 +3,13 @@
 import base64
 import binascii
 import json
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from rookery.core.errors import InvalidParams
+
+T = TypeVar("T")
 
 
 def encode_cursor(key: str) -> str:
@@ -39,3 +44,22 @@ def decode_number(cursor: str | None) -> int | None:
 
 def _foreign() -> InvalidParams:
     return InvalidParams("the cursor is not one of ours", hint="start again without a cursor")
+
+
+def page(
+    listing: str, items: Sequence[T], key: Callable[[T], str], cursor: str | None, size: int
+) -> tuple[Sequence[T], str | None]:
+    """The part of `items`, which are sorted by `key`, that `cursor` asks for, and the cursor of the next.
+
+    A cursor of another listing is as foreign as one that we did not make. What comes or goes between two pages moves
+    nothing else.
+    """
+    after = decode_cursor(cursor)
+    if after is not None:
+        of, _, last = after.partition(" ")
+        if of != listing:
+            raise _foreign()
+        items = items[bisect_right(items, last, key=key) :]
+    if len(items) <= size:
+        return items, None
+    return items[:size], encode_cursor(f"{listing} {key(items[size - 1])}")

@@ -18,6 +18,7 @@ from rookery.core.errors import (
     TimedOut,
 )
 from rookery.core.ids import new_id
+from rookery.core.questions import InputRequired
 from rookery.core.record import Record, RecordOutcome, input_digest
 
 _OUTCOMES: dict[type[RookeryError], RecordOutcome] = {
@@ -36,6 +37,8 @@ def to_record(call: Call, error: BaseException | None, *, intent: bool = False) 
     outcome: RecordOutcome
     if isinstance(error, asyncio.CancelledError):
         outcome, code = "cancelled", RequestCancelled.code
+    elif isinstance(error, InputRequired):
+        outcome, code = "done", error.code
     elif isinstance(error, RookeryError):
         outcome, code = _OUTCOMES.get(type(error), "failed"), error.code
     elif error is not None:

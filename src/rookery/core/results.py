@@ -5,18 +5,34 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from rookery.core.blocks import Block, block_bytes, text_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A handler's answer. `structured` and `text` carry the same content: some clients show only one of them."""
+    """A handler's answer. `structured` and `text` carry the same content: some clients show only one of them.
 
-    value: BaseModel
+    With `blocks` these are shown instead of the text. A resource's and a prompt's answer is its value alone.
+    """
+
+    value: Any
     structured: dict[str, Any]
     text: str
+    blocks: tuple[Block, ...] | None = None
+
+    def size(self) -> int:
+        """About how many bytes go to the client."""
+        return text_bytes(self.text) if self.blocks is None else sum(block_bytes(block) for block in self.blocks)
 
 
 def make_result(value: BaseModel) -> Result:
-    """Both faces of `value`. A result that has `as_text` writes its own text; the others are shown as JSON."""
-    as_text = getattr(type(value), "as_text", None)
+    """Both faces of `value`. A result with `as_text` writes its own text, the others are shown as JSON.
+
+    One with `as_blocks` brings its own content.
+    """
+    kind = type(value)
+    as_text = getattr(kind, "as_text", None)
     text = as_text(value) if as_text is not None else value.model_dump_json()
-    return Result(value, value.model_dump(mode="json"), text)
+    as_blocks = getattr(kind, "as_blocks", None)
+    blocks = None if as_blocks is None else tuple(as_blocks(value))
+    return Result(value, value.model_dump(mode="json"), text, blocks)

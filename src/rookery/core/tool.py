@@ -14,6 +14,7 @@ Tier = Literal["observe", "act", "destructive", "privileged"]
 Group = Literal["Read", "Write", "Phase", "Review", "System"]
 Binding = Literal["project", "issue"]
 Principals = Literal["any", "people"]
+Kind = Literal["tool", "resource", "prompt", "lookup"]
 
 PROFILES: dict[str, str] = {
     "W": "worker",
@@ -46,7 +47,10 @@ class ToolOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One tool, complete: what it is called, who may have it, what it does, how it runs."""
+    """One tool, complete: what it is called, who may have it, what it does, how it runs.
+
+    A resource, a prompt and what is looked up around them are run as such a record too, made by the registry.
+    """
 
     name: str
     title: str
@@ -77,12 +81,30 @@ class Tool:
     inline: bool
     timeout_s: float
     input: type[ToolInput]
-    output: type[BaseModel]
+    output: type[Any]
     handler: Callable[..., Any]
     input_schema: dict[str, Any]
     output_schema: dict[str, Any]
     module: str
+    right: str
+    """The name whose right counts in lists, grants and bundles: for a tool its own."""
     domain: str = ""
+    kind: Kind = "tool"
+    right_effect: Effect | None = None
+    """What the tool named by `right` does, where that is another."""
+
+    @property
+    def operation(self) -> str:
+        """The request that runs it, such as `tools/call ping`."""
+        return f"{_METHODS[self.kind]} {self.name}"
+
+
+_METHODS: dict[Kind, str] = {
+    "tool": "tools/call",
+    "resource": "resources/read",
+    "prompt": "prompts/get",
+    "lookup": "lookup",
+}
 
 
 def _letters(letters: str) -> frozenset[str]:
@@ -92,14 +114,20 @@ def _letters(letters: str) -> frozenset[str]:
     return frozenset(PROFILES[letter] for letter in letters)
 
 
-def _models(handler: Callable[..., Any]) -> tuple[type[ToolInput], type[BaseModel]]:
+def input_of(handler: Callable[..., Any]) -> tuple[type[ToolInput], Any]:
+    """The model of a handler's arguments, and the type that it says it returns."""
     hints = get_type_hints(handler)
     parameters = list(inspect.signature(handler).parameters)
     if len(parameters) != 2 or "return" not in hints:
         raise TypeError(f"{handler.__name__} must be (ctx, args: Model) -> Model")
-    given, result = hints.get(parameters[1]), hints["return"]
+    given = hints.get(parameters[1])
     if not (isinstance(given, type) and issubclass(given, ToolInput)):
         raise TypeError(f"{handler.__name__}: the second parameter must be a ToolInput")
+    return given, hints["return"]
+
+
+def _models(handler: Callable[..., Any]) -> tuple[type[ToolInput], type[BaseModel]]:
+    given, result = input_of(handler)
     if not (isinstance(result, type) and issubclass(result, BaseModel)):
         raise TypeError(f"{handler.__name__} must return a pydantic model")
     return given, result
@@ -182,6 +210,7 @@ def tool(
             input_schema=compact_schema(given, "validation"),
             output_schema=compact_schema(result, "serialization"),
             module=handler.__module__,
+            right=handler.__name__,
         )
 
     return declare

@@ -2,7 +2,8 @@
 
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -14,9 +15,20 @@ from rookery.core.tool import PROFILES, plain_name
 from rookery.db.tx import Tx
 from rookery.identity.access import AccessStore, token_row
 from rookery.identity.presets import PRESETS
-from rookery.identity.store import DEFAULT_AGENT, DEFAULT_PROJECT, DEFAULT_TENANT, IdentityStore
+from rookery.identity.store import DEFAULT_AGENT, DEFAULT_PROJECT, DEFAULT_TENANT, IdentityStore, now_ms
 
 SOURCES = ("web", "cli", "stdio", "http", "agent", "algochat", "telegram", "discord", "slack")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenIdentity:
+    """What a token of another issuer says, once its signature and its claims were checked."""
+
+    tenant: str
+    client: str
+    subject: str | None
+    scopes: frozenset[str]
+    expires_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +46,8 @@ class Binding:
     scheduler: bool = False
     as_owner: bool = False
     scope_file: frozenset[str] | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
+    identity: TokenIdentity | None = None
     worktree: str | None = None
     project_slug: str | None = None
     symphony_dir: str | None = None
@@ -78,17 +91,43 @@ def check_profile(kind: str) -> str:
     return kind
 
 
-class Resolver:
-    """Makes actors. Holds what the installation offers, no identities."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bearer:
+    """What a token of either kind says: whose it is, what it may carry, and until when."""
 
-    def __init__(self, registry: Registry, services: frozenset[str], *, hide_unavailable: bool = False) -> None:
+    tenant: str
+    holder: str
+    person: bool = False
+    outside: bool = False
+    auth: Auth
+    expires_ms: int | None
+
+
+class Resolver:
+    """Makes actors. Holds what the installation offers, no identities.
+
+    `scope_map` says which scopes of another issuer stand for which of ours as well. Without `scope_checks` a token of
+    another issuer need not carry scopes to act as one of our agents; whoever is no agent has its scopes and no more.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        services: frozenset[str],
+        *,
+        hide_unavailable: bool = False,
+        scope_map: Mapping[str, Sequence[str]] | None = None,
+        scope_checks: bool = True,
+    ) -> None:
         self._registry = registry
         self._services = services
         self._hide_unavailable = hide_unavailable
+        self._scope_map = scope_map or {}
+        self._scope_checks = scope_checks
 
     def resolve(self, tx: Tx, binding: Binding) -> Resolved:
         """The actor of a binding, as the database has it now. Unknown names are refused."""
-        token = self._token(tx, binding)
+        token = self._bearer(tx, binding)
         tenant = token.tenant if token is not None else binding.tenant
         store, access = IdentityStore(tx, tenant), AccessStore(tx, tenant)
         project = store.project(binding.project or binding.project_slug or DEFAULT_PROJECT)
@@ -101,7 +140,9 @@ class Resolver:
             "disallowed": frozenset(disallowed or ()),
             "scope_file": binding.scope_file,
         }
-        if binding.as_owner or (token is not None and token.holder_kind == "person"):
+        if token is not None and token.outside:
+            return Resolved(Actor(kind="external", subject=token.holder, **common, **narrowed), token.expires_ms)
+        if binding.as_owner or (token is not None and token.person):
             person = store.person(token.holder) if token is not None else store.owner()
             actor = Actor(kind="human", subject=person.id, role=person.role, **common, **narrowed)
             return Resolved(actor, token.expires_ms if token is not None else None)
@@ -115,7 +156,7 @@ class Resolver:
         project: sa.Row[Any],
         common: dict[str, Any],
         narrowed: dict[str, Any],
-        token: sa.Row[Any] | None,
+        token: _Bearer | None,
     ) -> Resolved:
         mine, ours = access.held_bundles(agent.id), access.held_bundles(project.id)
         rows = access.bundle_rows([*mine, *ours])
@@ -145,12 +186,11 @@ class Resolver:
         )
         return Resolved(actor, min(ends, default=None))
 
-    def _common(self, binding: Binding, tenant: str, project: sa.Row[Any], token: sa.Row[Any] | None) -> dict[str, Any]:
+    def _common(self, binding: Binding, tenant: str, project: sa.Row[Any], token: _Bearer | None) -> dict[str, Any]:
         # Only a person's session may claim to be the web: the claim once opened every tool.
-        person = binding.as_owner or (token is not None and token.holder_kind == "person")
+        person = token.person if token is not None else binding.as_owner
         source = binding.source if binding.source != "web" or person else "stdio"
-        scopes = frozenset(token.scopes) if token is not None else None
-        subject, client = (token.holder, token.id) if token is not None else ("local", "local")
+        auth = token.auth if token is not None else Auth(subject="local", client="local")
         return {
             "tenant": tenant,
             "project": project.id,
@@ -163,19 +203,47 @@ class Resolver:
             "unattended": binding.scheduler,
             "services": self._services,
             "hide_unavailable": self._hide_unavailable,
-            "scopes": scopes,
+            "scopes": auth.scopes,
             "worktree": binding.worktree,
             "symphony_dir": binding.symphony_dir,
-            "auth": Auth(subject=subject, client=client, scopes=scopes),
+            "auth": auth,
         }
 
-    def _token(self, tx: Tx, binding: Binding) -> sa.Row[Any] | None:
+    def _bearer(self, tx: Tx, binding: Binding) -> _Bearer | None:
+        if binding.identity is not None:
+            return self._signed(tx, binding.identity)
         if binding.token is None:
             return None
         row = token_row(tx, binding.token)
         if row is None:
-            raise Unauthorized("the token is unknown, revoked or over", hint="make one: rookery token create")
-        return row
+            raise Unauthorized(
+                "the token is unknown, revoked or over",
+                hint="make one on the server's machine: rookery token create NAME --agent AGENT",
+            )
+        auth = Auth(subject=row.holder, client=row.id, scopes=frozenset(row.scopes))
+        person = row.holder_kind == "person"
+        return _Bearer(tenant=row.tenant, holder=row.holder, person=person, auth=auth, expires_ms=row.expires_ms)
+
+    def _signed(self, tx: Tx, identity: TokenIdentity) -> _Bearer:
+        """A token of another issuer: it speaks for the agent whose id it names as its subject, or for an outsider."""
+        if identity.expires_ms <= now_ms():
+            raise Unauthorized("the token has expired", hint="get a new token from its issuer")
+        store = IdentityStore(tx, identity.tenant)
+        if not store.exists():
+            raise Unauthorized("the token is for a tenant that is not here", hint="rookery.toml can map it: tenant_map")
+        agent = store.find_agent(identity.subject) if identity.subject else None
+        mapped = (self._scope_map.get(scope, ()) for scope in identity.scopes)
+        scopes = identity.scopes.union(*mapped) if agent is None or self._scope_checks else None
+        auth = Auth(subject=identity.subject or "", client=identity.client, scopes=scopes)
+        # A name of its own kind: an issuer must not be able to write the id of a person or agent into our records.
+        outsider = f"external:{identity.subject}" if identity.subject else f"external-client:{identity.client}"
+        return _Bearer(
+            tenant=identity.tenant,
+            holder=agent.id if agent is not None else outsider,
+            outside=agent is None,
+            auth=auth,
+            expires_ms=identity.expires_ms,
+        )
 
     def _tools(self, held: list[str], rows: dict[str, sa.Row[Any]]) -> frozenset[str]:
         names: frozenset[str] = NOTHING

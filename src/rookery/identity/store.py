@@ -51,6 +51,10 @@ class IdentityStore:
         self.create_project(DEFAULT_PROJECT, "Default project", None)
         self.create_agent(DEFAULT_AGENT, None)
 
+    def exists(self) -> bool:
+        """Whether there is such a tenant."""
+        return self.tx.one(sa.select(tenants.c.id).where(tenants.c.id == self.tenant)) is not None
+
     def owner(self) -> sa.Row[Any]:
         """The person whose installation this is."""
         mine = (people.c.tenant == self.tenant, people.c.role == "owner")
@@ -67,6 +71,10 @@ class IdentityStore:
 
     def agent(self, name_or_id: str) -> sa.Row[Any]:
         return self._one(agents, agents.c.name, name_or_id, "agent")
+
+    def find_agent(self, agent_id: str) -> sa.Row[Any] | None:
+        """The agent with exactly this id, or None. Names do not count: anybody can be called anything elsewhere."""
+        return self.tx.one(sa.select(agents).where(agents.c.tenant == self.tenant, agents.c.id == agent_id))
 
     def _one(self, table: sa.Table, name: sa.Column[Any], wanted: str, kind: str) -> sa.Row[Any]:
         same = sa.or_(table.c.id == wanted, sa.func.lower(name) == wanted.lower())

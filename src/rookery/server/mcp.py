@@ -1,144 +1,92 @@
 """The MCP server: the SDK's low-level server in front of the call path. One for all sessions."""
 
-import functools
-import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.shared.exceptions import MCPError
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from rookery import __version__
-from rookery.around.logs import bind_ids
 from rookery.around.timing import tracing
-from rookery.core.errors import InternalError, NotFound, RookeryError
-from rookery.core.ids import new_id
-from rookery.core.lint import wire_form
-from rookery.core.results import Result
-from rookery.core.tool import Tool
-from rookery.server.door import ClientDoor, InputRequired
+from rookery.core.context import LOG_LEVELS
+from rookery.core.errors import InvalidRequest
+from rookery.db.server_keys import server_key
+from rookery.server.answers import Ctx, sealed
+from rookery.server.calling import call_tool, get_prompt, not_found, read_resource
+from rookery.server.completing import complete
+from rookery.server.listing import list_prompts, list_resources, list_templates, list_tools
 from rookery.server.session import Session
 
 if TYPE_CHECKING:
     from rookery.app import Platform
 
-Ctx = ServerRequestContext[Any, Any]
-P = TypeVar("P")
-R = TypeVar("R")
 NAME = "rookery"
-MAX_NAME = 128
-log = logging.getLogger("rookery.mcp")
+MAX_SUBSCRIBED = 1000
+# How long a client may take to answer what a call asked; it only ever brings its own answers back.
+ANSWER_S = 3600.0
+# Rights change, and a client hears of that only if it listens; until then it may show what it has.
+LISTS = CacheHint(ttl_ms=10_000, scope="private")
+FRESH = CacheHint(ttl_ms=0, scope="private")
+CACHE: dict[CacheableMethod, CacheHint] = {
+    "tools/list": LISTS,
+    "prompts/list": LISTS,
+    "resources/list": LISTS,
+    "resources/templates/list": LISTS,
+    "resources/read": FRESH,
+    "server/discover": FRESH,
+}
 
 
-_wire_tools: dict[int, tuple[Tool, types.Tool]] = {}
+class McpServer(Server[Any]):
+    """Advertises in every session that changes are told; the SDK's own says so only where it is asked to."""
 
-
-def wire_tool(tool: Tool) -> types.Tool:
-    """The tool as the SDK sends it, made once."""
-    known = _wire_tools.get(id(tool))
-    if known is None or known[0] is not tool:
-        known = _wire_tools[id(tool)] = (tool, types.Tool.model_validate(wire_form(tool)))
-    return known[1]
-
-
-def error_result(error: RookeryError) -> types.CallToolResult:
-    """A failed call as the model reads it, with the same content for clients that show only one face."""
-    lines = [f"Error {error.code}: {error.message}"]
-    if error.hint:
-        lines.append(f"Hint: {error.hint}")
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text="\n".join(lines))],
-        structured_content={"error": error.as_dict()},
-        is_error=True,
-    )
-
-
-def success_result(result: Result) -> types.CallToolResult:
-    """A call's answer in both faces."""
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=result.text)], structured_content=result.structured
-    )
-
-
-def unexpected(error: BaseException, request: str) -> InternalError:
-    """What a client reads of a fault of ours: nothing but where to look."""
-    log.error("a request failed unexpectedly", exc_info=error, extra={"request": request})
-    return InternalError("the server failed unexpectedly", hint=f"the server's log names request {request}")
-
-
-def sealed(handler: Callable[[Ctx, P], Awaitable[R]]) -> Callable[[Ctx, P], Awaitable[R]]:
-    """The handler, whose failures are the protocol's. The SDK would send the text of any exception to the client."""
-
-    @functools.wraps(handler)
-    async def answer(ctx: Ctx, params: P) -> R:
-        try:
-            return await handler(ctx, params)
-        except MCPError:
-            raise
-        except RookeryError as failure:
-            error = failure
-        except Exception as failure:
-            error = unexpected(failure, new_id("req"))
-        raise MCPError(code=error.rpc, message=error.message, data=error.as_dict()) from None
-
-    return answer
-
-
-@sealed
-async def list_tools(ctx: Ctx, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    tools = await ctx.lifespan_context.tell_tools()
-    return types.ListToolsResult(tools=[wire_tool(tool) for tool in tools])
-
-
-@sealed
-async def call_tool(ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
-    session: Session = ctx.lifespan_context
-    if len(params.name) > MAX_NAME:
-        raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name[:MAX_NAME]}…")
-    door = ClientDoor(ctx, params)
-    request = new_id("req")
-    try:
-        actor = await session.actor()
-        trace = _trace(ctx)
-        bind_ids(actor, request, trace)
-        result = await session.platform.calls.call(
-            actor, params.name, params.arguments, door=door, request_id=request, trace=trace
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        told = notification_options or NotificationOptions(
+            prompts_changed=True, resources_changed=True, tools_changed=True
         )
-        answer = success_result(result)
-    except InputRequired as needed:
-        return types.InputRequiredResult(input_requests={needed.key: needed.request})
-    except NotFound as error:
-        # A tool that is not there is the protocol's error; what a tool did not find is the tool's own.
-        if error.layer == "available" or session.platform.registry.get(params.name) is None:
-            raise MCPError(
-                code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name}", data=error.as_dict()
-            ) from None
-        answer = error_result(error)
-    except RookeryError as error:
-        answer = error_result(error)
-    except Exception as error:
-        answer = error_result(unexpected(error, request))
-    await door.flush()
-    return answer
+        return super().create_initialization_options(told, experimental_capabilities, extensions)
 
 
-def _trace(ctx: Ctx) -> str | None:
-    """The caller's W3C trace context, if it sent one."""
-    trace = (ctx.meta or {}).get("traceparent")
-    return trace if isinstance(trace, str) and len(trace) <= 64 else None
+@sealed
+async def _subscribe(ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    session: Session = ctx.lifespan_context
+    if not await session.may_read(params.uri):
+        raise not_found(ctx, params.uri)
+    if len(session.subscribed) >= MAX_SUBSCRIBED:
+        raise InvalidRequest(f"a session can follow at most {MAX_SUBSCRIBED} resources", hint="unsubscribe from some")
+    session.subscribed.add(params.uri)
+    return types.EmptyResult()
 
 
-async def _initialized(ctx: Ctx, params: types.NotificationParams | None) -> None:
-    ctx.lifespan_context.client = ctx.session
+@sealed
+async def _unsubscribe(ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    ctx.lifespan_context.subscribed.discard(params.uri)
+    return types.EmptyResult()
 
 
 @sealed
 async def _listen(ctx: Ctx, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
     return await ctx.lifespan_context.listen(ctx, params)
+
+
+@sealed
+async def _set_level(ctx: Ctx, params: types.SetLevelRequestParams) -> types.EmptyResult:
+    ctx.lifespan_context.log_level = LOG_LEVELS.index(params.level)
+    return types.EmptyResult()
+
+
+async def _initialized(ctx: Ctx, params: types.NotificationParams | None) -> None:
+    ctx.lifespan_context.client = ctx.session
 
 
 def _discover(server: Server[Any]) -> Callable[[Ctx, types.RequestParams | None], Awaitable[types.DiscoverResult]]:
@@ -154,19 +102,28 @@ def _discover(server: Server[Any]) -> Callable[[Ctx, types.RequestParams | None]
 
 
 def make_server(platform: "Platform") -> Server[Any]:
-    """The server that every MCP session of this process shares."""
+    """The server that every MCP session of this process shares. Reads the database for the keys that servers share."""
     registry = platform.registry
 
     def input_schema(name: str) -> dict[str, Any] | None:
         tool = registry.get(name)
         return tool.input_schema if tool is not None else None
 
-    server: Server[Any] = Server(
+    server = McpServer(
         NAME,
         version=__version__,
         title="Rookery",
+        cache_hints=CACHE,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_subscribe_resource=_subscribe,
+        on_unsubscribe_resource=_unsubscribe,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_completion=complete,
         on_subscriptions_listen=_listen,
         # Without it every call over HTTP would build the whole listing again to check its headers.
         get_tool_input_schema=input_schema,
@@ -174,15 +131,34 @@ def make_server(platform: "Platform") -> Server[Any]:
     if not tracing():
         # The SDK's own spans cost a tenth of a call even when nobody collects them.
         server.middleware.clear()
+    server.middleware.append(_boundary(platform))
     server.add_notification_handler("notifications/initialized", types.NotificationParams, _initialized)
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
     # The SDK's own answer knows no session, so an agent would not be told who it is.
     server.add_request_handler("server/discover", types.RequestParams, _discover(server))
     return server
 
 
+def _boundary(platform: "Platform") -> ServerMiddleware[Any]:
+    """Seals what a client carries along between the rounds of a call, for whichever server answers the next."""
+    security = RequestStateSecurity(
+        keys=[server_key(platform.database, "request-state")],
+        ttl=ANSWER_S,
+        bind_principal=lambda ctx: ctx.lifespan_context.principal,
+        audience=NAME,
+    )
+    seal = RequestStateBoundary(security, default_audience=NAME)
+
+    def only_where_there_are_rounds(ctx: Ctx, call_next: CallNext) -> Awaitable[HandlerResult]:
+        # No coroutine of its own: in the older revisions every call would pay for it and none would use it.
+        return seal(ctx, call_next) if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else call_next(ctx)
+
+    return cast("ServerMiddleware[Any]", only_where_there_are_rounds)
+
+
 async def init_options(server: Server[Any], session: Session) -> InitializationOptions:
     """What `initialize` answers in this session, instructions for the agent included."""
-    options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+    options = server.create_initialization_options()
     return options.model_copy(update={"instructions": await instructions(session)})
 
 

@@ -22,7 +22,7 @@ async def serve_session(
 ) -> None:
     """Answer until the client ends; every call that has come in is answered first, unless nobody is left to read."""
     wire = Wire(reader, writer, platform.settings.max_line_bytes, lambda: has_gone(writer))
-    hub.sessions.add(session)
+    hub.join(session)
     try:
         options = await init_options(server, session)
         # The dual-era loop passes every message through one more queue; a client that shakes hands needs none of it.
@@ -30,7 +30,7 @@ async def serve_session(
         await loop(server, wire, wire, lifespan_state=session, session_id=session.id, init_options=options)
     finally:
         wire.flush()
-        hub.sessions.discard(session)
+        hub.leave(session)
 
 
 def has_gone(writer: Writer) -> bool:

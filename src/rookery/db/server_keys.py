@@ -1,0 +1,36 @@
+"""Keys that all servers on one database share: what one of them sealed, another can open. Made at first use."""
+
+import secrets
+import time
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from rookery.db.database import Database
+from rookery.db.migrate import Migration
+from rookery.db.schema import metadata, text, whole
+from rookery.db.tx import Tx
+
+server_keys = sa.Table("server_keys", metadata, text("name", primary_key=True), text("secret"), whole("created_ms"))
+MIGRATIONS = (
+    Migration(
+        1,
+        "server keys",
+        ["CREATE TABLE server_keys (name TEXT NOT NULL PRIMARY KEY, secret TEXT NOT NULL, created_ms BIGINT NOT NULL)"],
+    ),
+)
+
+
+def server_key(database: Database, name: str) -> bytes:
+    """The 32 bytes of that name, the same for every server on this database. Blocks; for the start of a server."""
+    query = sa.select(server_keys.c.secret).where(server_keys.c.name == name)
+    found = database.direct(lambda tx: tx.scalar(query))
+    return bytes.fromhex(found or database.direct(lambda tx: _make(tx, name, query), write=True))
+
+
+def _make(tx: Tx, name: str, query: sa.Select[tuple[str]]) -> str:
+    # Of two servers that start at the same moment one is first, and both read what it wrote.
+    insert = sqlite.insert if tx.dialect == "sqlite" else postgresql.insert
+    row = {"name": name, "secret": secrets.token_hex(32), "created_ms": time.time_ns() // 1_000_000}
+    tx.run(insert(server_keys).values(row).on_conflict_do_nothing())
+    return tx.scalar(query)

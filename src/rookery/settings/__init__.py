@@ -1,0 +1,102 @@
+"""Settings: `rookery.toml` in the home folder, overlaid by `ROOKERY_*`. A wrong one is named before anything starts."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rookery.settings.checks import Mismatch, check
+from rookery.settings.sources import ALIASES, Found, default_home, from_environment, from_file
+from rookery.settings.values import CHOICES, LEVELS, SECRET, Names, Table, convert, without_password
+
+__all__ = ["ALIASES", "CHOICES", "LEVELS", "Settings", "default_home", "load_settings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Settings:
+    """Where things are and how they behave. No instance leaves a door open: what does not go together is refused.
+
+    `audit_reads` is "full" where reads must survive a power cut.
+    """
+
+    home: str
+    host: str = "127.0.0.1"
+    port: int = 4242
+    public_url: str = ""
+    database: str = ""
+    log_level: str = "info"
+    audit_reads: str = "normal"
+    rate_calls_per_minute: int = 0
+    hide_unavailable: bool = False
+    max_line_bytes: int = 32 * 1024 * 1024
+    plugins: bool = True
+
+    http_mcp: bool = True
+    http_path: str = "/mcp"
+    http_sessions: str = "auto"
+    http_answers: str = "auto"
+    http_session_idle_s: float = 1800
+    http_max_sessions: int = 10_000
+    http_max_body_bytes: int = 4 * 1024 * 1024
+    http_origins: Names = ()
+    http_hosts: Names = ()
+
+    auth_mode: str = "local"
+    auth_secret: str = ""
+    auth_issuer: str = ""
+    auth_audience: str = ""
+    auth_resource: str = ""
+    auth_jwks_uri: str = ""
+    auth_jwks_cooldown_s: float = 300
+    auth_jwks_timeout_s: float = 5
+    auth_tenant: str = "default"
+    auth_tenant_map: Table = ()
+    auth_scope_checks: bool = True
+    auth_scope_map: Table = ()
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def __repr__(self) -> str:
+        """Without secrets: settings end up in logs and tracebacks."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        hidden = {key: "***" for key in SECRET if told[key]}
+        parts = (f"{key}={without_password(repr(value))}" for key, value in (told | hidden).items())
+        return f"Settings({', '.join(parts)})"
+
+    @property
+    def database_url(self) -> str:
+        return self.database or f"sqlite:///{os.path.join(self.home, 'rookery.db')}"
+
+    @property
+    def jwks_address(self) -> str:
+        """Where the issuer of the tokens shows its keys."""
+        return self.auth_jwks_uri or f"{self.auth_issuer.rstrip('/')}/.well-known/jwks.json"
+
+    @property
+    def logs(self) -> str:
+        return os.path.join(self.home, "logs")
+
+    @property
+    def backups(self) -> str:
+        return os.path.join(self.home, "backups")
+
+
+def load_settings(home: str | None = None, environ: Mapping[str, str] = os.environ, **override: Any) -> Settings:
+    """Settings of `home`: defaults, then the file, then the environment, then what the caller says."""
+    home = os.path.abspath(os.path.expanduser(home)) if home else default_home(environ)
+    kinds = {field.name: field.type for field in fields(Settings) if field.name != "home"}
+    said = [Found(key, key, value, value) for key, value in override.items() if value is not None]
+    values: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for found in (
+        *from_file(os.path.join(home, "rookery.toml"), kinds),
+        *from_environment(environ, kinds),
+        *said,
+    ):
+        values[found.key] = convert(found.where, found.key, kinds[found.key], found.value, found.raw)
+        places[found.key] = found.where
+    try:
+        return Settings(home=home, **values)
+    except Mismatch as wrong:
+        raise wrong.at(places.get(wrong.key, wrong.key)) from wrong

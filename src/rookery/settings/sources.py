@@ -1,0 +1,118 @@
+"""Where settings come from: `rookery.toml`, our own variables, and the names that other servers use for them."""
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from rookery.core.errors import ConfigurationError
+
+
+class Found(NamedTuple):
+    """A value and the setting that it is for; an error names its place and what was said there."""
+
+    where: str
+    key: str
+    value: Any
+    raw: Any
+
+
+def _same(value: str) -> Any:
+    return value
+
+
+def _seconds(value: str) -> float:
+    return int(value) / 1000
+
+
+def _opposite(value: str) -> bool:
+    # The switch is a dangerous one, so only plain words turn it.
+    return {"true": False, "1": False, "false": True, "0": True}[value.lower()]
+
+
+def _served(value: str) -> bool:
+    return {"http": True, "stdio": False}[value.lower()]
+
+
+def _level(value: str) -> str:
+    """The names of syslog and of other loggers, by the nearest that we have."""
+    near = {"trace": "debug", "notice": "info", "warn": "warning"}
+    severe = ("crit", "critical", "alert", "emerg", "emergency", "fatal", "silent")
+    small = value.lower()
+    return "error" if small in severe else near.get(small, small)
+
+
+# The first of two names for one setting wins. What each reader refuses is refused with its `wanted`.
+ALIASES: dict[str, tuple[str, Callable[[str], Any], str]] = {
+    "MCP_HTTP_PORT": ("port", _same, ""),
+    "DORKOS_PORT": ("port", _same, ""),
+    "PORT": ("port", _same, ""),
+    "MCP_HTTP_HOST": ("host", _same, ""),
+    "MCP_LOG_LEVEL": ("log_level", _level, ""),
+    "MCP_TRANSPORT_TYPE": ("http_mcp", _served, "http or stdio"),
+    "MCP_HTTP_ENDPOINT_PATH": ("http_path", _same, ""),
+    "MCP_HTTP_PATH": ("http_path", _same, ""),
+    "MCP_ALLOWED_ORIGINS": ("http_origins", _same, ""),
+    "MCP_SESSION_MODE": ("http_sessions", _same, ""),
+    "MCP_STATEFUL_SESSION_STALE_TIMEOUT_MS": ("http_session_idle_s", _seconds, "a whole number of milliseconds"),
+    "MCP_PUBLIC_URL": ("public_url", _same, ""),
+    "MCP_AUTH_MODE": ("auth_mode", _same, ""),
+    "MCP_AUTH_SECRET_KEY": ("auth_secret", _same, ""),
+    "OAUTH_ISSUER_URL": ("auth_issuer", _same, ""),
+    "MCP_JWT_EXPECTED_ISSUER": ("auth_issuer", _same, ""),
+    "OAUTH_AUDIENCE": ("auth_audience", _same, ""),
+    "MCP_JWT_EXPECTED_AUDIENCE": ("auth_audience", _same, ""),
+    "OAUTH_JWKS_URI": ("auth_jwks_uri", _same, ""),
+    "OAUTH_JWKS_COOLDOWN_MS": ("auth_jwks_cooldown_s", _seconds, "a whole number of milliseconds"),
+    "OAUTH_JWKS_TIMEOUT_MS": ("auth_jwks_timeout_s", _seconds, "a whole number of milliseconds"),
+    "MCP_SERVER_RESOURCE_IDENTIFIER": ("auth_resource", _same, ""),
+    "MCP_AUTH_DISABLE_SCOPE_CHECKS": ("auth_scope_checks", _opposite, "true or false"),
+}
+
+
+def from_file(path: str, known: Mapping[str, Any]) -> Iterator[Found]:
+    """What the file says. A setting that does not exist is named."""
+    for key, value in _read_file(path, known).items():
+        if key not in known:
+            raise ConfigurationError(f"{path}: there is no setting {key}", hint=f"known: {', '.join(sorted(known))}")
+        yield Found(f"{path}: {key}", key, value, value)
+
+
+def from_environment(environ: Mapping[str, str], known: Mapping[str, Any]) -> Iterator[Found]:
+    """What the environment says, the stronger names later. An empty variable counts as unset."""
+    for name in reversed(ALIASES):
+        key, read, wanted = ALIASES[name]
+        if environ.get(name):
+            try:
+                yield Found(name, key, read(environ[name]), environ[name])
+            except (ValueError, KeyError, OverflowError) as error:
+                raise ConfigurationError(f"{name} cannot be {environ[name]!r}", hint=f"it must be {wanted}") from error
+    for key in known:
+        name = f"ROOKERY_{key.upper()}"
+        if environ.get(name):
+            yield Found(name, key, environ[name], environ[name])
+
+
+def _read_file(path: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The file's settings; tables become prefixes, so `[audit] reads` is `audit_reads`."""
+    try:
+        with open(path, "rb") as file:
+            tree = tomllib.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}", hint="mend the file or move it away") from error
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        named: dict[str, Any] = {key: value}
+        if isinstance(value, dict) and key not in known:
+            named = {f"{key}_{inner}": item for inner, item in cast("dict[str, Any]", value).items()}
+        for twice in flat.keys() & named.keys():
+            raise ConfigurationError(f"{path}: {twice} is set twice", hint="keep one of the two")
+        flat |= named
+    return flat
+
+
+def default_home(environ: Mapping[str, str] = os.environ) -> str:
+    """`ROOKERY_HOME`, or `.rookery` in the user's home."""
+    return os.path.abspath(os.path.expanduser(environ.get("ROOKERY_HOME") or "~/.rookery"))

@@ -1,0 +1,150 @@
+"""What a value may be: the kinds of settings, their limits, and how text is read as one."""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+from rookery.core.errors import ConfigurationError
+from rookery.settings import addresses
+
+Names = tuple[str, ...]
+Table = tuple[tuple[str, tuple[str, ...]], ...]
+
+LEVELS = ("debug", "info", "warning", "error")
+CHOICES = {
+    "audit_reads": ("normal", "full"),
+    "auth_mode": ("local", "jwt", "oauth", "none"),
+    "http_answers": ("auto", "json", "sse"),
+    "http_sessions": ("auto", "stateful", "stateless"),
+    "log_level": LEVELS,
+}
+RANGES: dict[str, tuple[float, float]] = {
+    "port": (0, 65535),
+    "rate_calls_per_minute": (0, 1_000_000),
+    "max_line_bytes": (1024, 1 << 30),
+    "http_session_idle_s": (0.1, 31 * 86_400),
+    "http_max_sessions": (1, 1_000_000),
+    "http_max_body_bytes": (1024, 1 << 30),
+    "auth_jwks_cooldown_s": (0.1, 86_400),
+    "auth_jwks_timeout_s": (0.1, 60),
+}
+SHAPES: dict[str, tuple[Callable[[str], str], str]] = {
+    "public_url": (addresses.web_address, "an http or https address, such as https://rookery.example.org"),
+    "http_path": (addresses.endpoint_path, "a path such as /mcp that no other page of the server has"),
+    "http_origins": (addresses.origin, "origins without a path, such as https://app.example.org, or *"),
+    "http_hosts": (addresses.host_name, "host names, such as rookery.example.org"),
+    "auth_jwks_uri": (addresses.safe_address, "an https address (http only on this machine)"),
+    "auth_resource": (addresses.resource_address, "an absolute URI without a fragment"),
+}
+# Their values never appear in an error, a log or a repr.
+SECRET = frozenset({"auth_secret"})
+KINDS: dict[Any, str] = {
+    str: "text",
+    bool: "true or false",
+    float: "a number",
+    Names: "a list of texts, or text with commas",
+    Table: "a table of lists, or text such as admin=*;ops=tracker:*,system:read",
+}
+
+
+def convert(where: str, key: str, kind: Any, value: Any, raw: Any = None) -> Any:
+    """The value as the setting's kind, or an error that names its place and `raw`, what was said there."""
+    try:
+        converted = _read(kind, value)
+        wanted = _wanted(key, converted)
+        if wanted is None:
+            return _shaped(key, converted)
+    except ValueError:
+        wanted = SHAPES[key][1] if key in SHAPES else KINDS.get(kind, getattr(kind, "__name__", str(kind)))
+    raise ConfigurationError(
+        f"{where} cannot be {shown(key, value if raw is None else raw)}", hint=f"it must be {wanted}"
+    )
+
+
+def shown(key: str, value: Any) -> str:
+    """A value as an error may repeat it: never a secret, nor the credentials in an address."""
+    if key in SECRET:
+        return "a secret of this kind"
+    return without_password(repr(value))
+
+
+def without_password(text: str) -> str:
+    """The same text with the passwords of addresses left out."""
+    text = re.sub(r"(://[^/@:\s]*):[^/\s]*@", r"\1:***@", text)
+    return re.sub(r"(?i)(password=)[^&\s'\"]+", r"\1***", text)
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """Text is read, since an environment has nothing else; what is of another kind is not changed into this one."""
+    if kind == Names:
+        return _to_names(value)
+    if kind == Table:
+        return _to_table(value)
+    if kind is float and type(value) is int:
+        return value
+    if kind is float and isinstance(value, str | float):
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueError(value)
+        return int(number) if number.is_integer() else number
+    if type(value) is kind:
+        return value
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return _to_bool(value) if kind is bool else int(value)
+
+
+def _wanted(key: str, value: Any) -> str | None:
+    """What is allowed instead of `value`, None if it is allowed."""
+    if key in CHOICES and value not in CHOICES[key]:
+        return f"one of {', '.join(CHOICES[key])}"
+    if key in RANGES and not RANGES[key][0] <= value <= RANGES[key][1]:
+        return f"between {RANGES[key][0]} and {RANGES[key][1]}{' seconds' if key.endswith('_s') else ''}"
+    if key == "host" and not value:
+        # A socket would take it for every network that this machine is in.
+        return "an address, such as 127.0.0.1"
+    if key == "auth_tenant" and not value:
+        return "the name of a tenant, such as default"
+    if key == "auth_tenant_map" and any(len(names) != 1 for _, names in value):
+        return "a table with one tenant for each name in a token"
+    return None
+
+
+def _shaped(key: str, value: Any) -> Any:
+    """The value in the form that the server compares. Empty text is an address that was not given."""
+    if key not in SHAPES or (value == "" and key != "http_path"):
+        return value
+    shape = SHAPES[key][0]
+    return tuple(shape(item) for item in cast("Names", value)) if isinstance(value, tuple) else shape(value)
+
+
+def _to_bool(text: str) -> bool:
+    if text.lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.lower() in ("0", "false", "no", "off"):
+        return False
+    raise ValueError(text)
+
+
+def _to_names(value: Any) -> Names:
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    names: list[Any] = cast("list[Any]", value) if isinstance(value, list | tuple) else [None]
+    if not all(isinstance(name, str) and name for name in names):
+        raise ValueError(names)
+    return tuple(names)
+
+
+def _to_table(value: Any) -> Table:
+    if isinstance(value, str):
+        rows = [row.partition("=") for row in value.split(";") if row.strip()]
+        if not all(sign and key.strip() for key, sign, _ in rows) or len({row[0].strip() for row in rows}) < len(rows):
+            raise ValueError(value)
+        value = {key.strip(): names for key, _, names in rows}
+    if isinstance(value, tuple):
+        value = dict(cast("Table", value))
+    if not isinstance(value, dict):
+        raise ValueError(value)
+    table = cast("dict[str, Any]", value)
+    return tuple((key, _to_names(names)) for key, names in sorted(table.items()))

@@ -1,0 +1,102 @@
+"""The names that other MCP servers use for our settings: what each does, and which of two wins."""
+
+from pathlib import Path
+
+import pytest
+
+from rookery.settings import ALIASES
+from tests.settings_loading import Load, fault, loader
+
+SECRET = "correct-horse-battery-staple-and-more"
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    return loader(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "key", "read"),
+    [
+        ("DORKOS_PORT", "3000", "port", 3000),
+        ("PORT", "3001", "port", 3001),
+        ("MCP_HTTP_PORT", "3010", "port", 3010),
+        ("MCP_HTTP_HOST", "0.0.0.0", "host", "0.0.0.0"),
+        ("MCP_HTTP_ENDPOINT_PATH", "/agents", "http_path", "/agents"),
+        ("MCP_HTTP_PATH", "/v1/mcp", "http_path", "/v1/mcp"),
+        ("MCP_TRANSPORT_TYPE", "stdio", "http_mcp", False),
+        ("MCP_TRANSPORT_TYPE", "http", "http_mcp", True),
+        ("MCP_ALLOWED_ORIGINS", "*", "http_origins", ("*",)),
+        ("MCP_ALLOWED_ORIGINS", "https://a.example, HTTP://B.example:8080", "http_origins",
+         ("https://a.example", "http://b.example:8080")),
+        ("MCP_SESSION_MODE", "stateless", "http_sessions", "stateless"),
+        ("MCP_SESSION_MODE", "stateful", "http_sessions", "stateful"),
+        ("MCP_SESSION_MODE", "auto", "http_sessions", "auto"),
+        ("MCP_STATEFUL_SESSION_STALE_TIMEOUT_MS", "3600000", "http_session_idle_s", 3600),
+        ("MCP_STATEFUL_SESSION_STALE_TIMEOUT_MS", "1500", "http_session_idle_s", 1.5),
+        ("MCP_PUBLIC_URL", "https://rookery.example/", "public_url", "https://rookery.example"),
+        ("MCP_LOG_LEVEL", "notice", "log_level", "info"),
+        ("MCP_LOG_LEVEL", "emerg", "log_level", "error"),
+        ("MCP_LOG_LEVEL", "warn", "log_level", "warning"),
+        ("MCP_LOG_LEVEL", "debug", "log_level", "debug"),
+        ("MCP_AUTH_MODE", "none", "auth_mode", "none"),
+        ("MCP_AUTH_SECRET_KEY", SECRET, "auth_secret", SECRET),
+        ("OAUTH_ISSUER_URL", "https://issuer.example/", "auth_issuer", "https://issuer.example/"),
+        ("OAUTH_AUDIENCE", "rookery", "auth_audience", "rookery"),
+        ("OAUTH_JWKS_URI", "https://issuer.example/keys", "auth_jwks_uri", "https://issuer.example/keys"),
+        ("OAUTH_JWKS_COOLDOWN_MS", "60000", "auth_jwks_cooldown_s", 60),
+        ("OAUTH_JWKS_TIMEOUT_MS", "2500", "auth_jwks_timeout_s", 2.5),
+        ("MCP_SERVER_RESOURCE_IDENTIFIER", "https://rookery.example/mcp", "auth_resource",
+         "https://rookery.example/mcp"),
+        ("MCP_JWT_EXPECTED_ISSUER", "me", "auth_issuer", "me"),
+        ("MCP_JWT_EXPECTED_AUDIENCE", "rookery", "auth_audience", "rookery"),
+        ("MCP_AUTH_DISABLE_SCOPE_CHECKS", "true", "auth_scope_checks", False),
+        ("MCP_AUTH_DISABLE_SCOPE_CHECKS", "1", "auth_scope_checks", False),
+        ("MCP_AUTH_DISABLE_SCOPE_CHECKS", "false", "auth_scope_checks", True),
+    ],
+)  # fmt: skip
+def test_the_names_that_other_servers_use_are_understood(
+    load: Load, name: str, value: str, key: str, read: object
+) -> None:
+    assert getattr(load("", {name: value}), key) == read
+    assert load("", {name: ""}) == load()
+
+
+def test_every_other_name_has_a_test_of_its_effect() -> None:
+    source = Path(__file__).read_text()
+    assert [name for name in ALIASES if f'("{name}", ' not in source] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("MCP_TRANSPORT_TYPE", "sse"),
+        ("MCP_HTTP_PORT", "http"),
+        ("DORKOS_PORT", "-1"),
+        ("MCP_HTTP_PATH", "mcp"),
+        ("MCP_ALLOWED_ORIGINS", "example.org"),
+        ("MCP_SESSION_MODE", "sticky"),
+        ("MCP_STATEFUL_SESSION_STALE_TIMEOUT_MS", "soon"),
+        ("MCP_STATEFUL_SESSION_STALE_TIMEOUT_MS", "5"),
+        ("MCP_STATEFUL_SESSION_STALE_TIMEOUT_MS", "9" * 400),
+        ("MCP_AUTH_MODE", "open"),
+        ("MCP_LOG_LEVEL", "loud"),
+        ("OAUTH_JWKS_URI", "http://keys.example"),
+        ("MCP_SERVER_RESOURCE_IDENTIFIER", "rookery"),
+        ("MCP_PUBLIC_URL", "rookery.example"),
+        ("MCP_AUTH_DISABLE_SCOPE_CHECKS", "yes please"),
+        ("MCP_AUTH_DISABLE_SCOPE_CHECKS", "on"),
+    ],
+)
+def test_a_wrong_value_under_another_name_is_named_as_it_was_given(load: Load, name: str, value: str) -> None:
+    assert fault(load, "", {name: value}) == f"{name} cannot be {value!r}"
+
+
+def test_our_own_names_win_over_the_others_and_those_over_the_file(load: Load) -> None:
+    file = "[http]\npath = '/file'\n"
+    assert load(file).http_path == "/file"
+    assert load(file, {"MCP_HTTP_PATH": "/alias"}).http_path == "/alias"
+    assert load(file, {"MCP_HTTP_PATH": "/alias", "MCP_HTTP_ENDPOINT_PATH": "/first"}).http_path == "/first"
+    assert load(file, {"MCP_HTTP_PATH": "/alias", "ROOKERY_HTTP_PATH": "/own"}).http_path == "/own"
+    assert load("", {"PORT": "1", "DORKOS_PORT": "2"}).port == 2
+    assert load("", {"PORT": "1", "DORKOS_PORT": "2", "MCP_HTTP_PORT": "3"}).port == 3
