@@ -13,8 +13,13 @@ from rookery.cli.options import home_option
 @click.command()
 @click.option("--host", metavar="ADDRESS", help="The address to listen on; 127.0.0.1 if nothing else is set.")
 @click.option("--port", type=click.IntRange(0, 65535), help="The port; $PORT or 4242 if absent, 0 for any.")
+@click.option(
+    "--auth",
+    type=click.Choice(["local", "jwt", "oauth", "none"]),
+    help="How HTTP clients prove who they are; local (tokens of `rookery token create`) if nothing else is set.",
+)
 @home_option
-def up(host: str | None, port: int | None, home: str | None) -> None:
+def up(host: str | None, port: int | None, auth: str | None, home: str | None) -> None:
     """Start the server on this machine and keep it running.
 
     Creates what is missing: the home folder, the database, the owner, a project and an agent. Ctrl-C ends it.
@@ -23,7 +28,7 @@ def up(host: str | None, port: int | None, home: str | None) -> None:
     from rookery.server.run import serve
     from rookery.settings import load_settings
 
-    settings = load_settings(home, host=host, port=port)
+    settings = load_settings(home, host=host, port=port, auth_mode=auth)
     serve(settings, make_platform, lambda port: click.echo(announcement(settings.host, port, settings.home)))
     click.echo("Stopped.")
 

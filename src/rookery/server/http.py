@@ -1,4 +1,4 @@
-"""The HTTP side of the server: health, metrics and a start page."""
+"""The HTTP side of the server: the MCP endpoint, health, metrics, a start page."""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -7,12 +7,22 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from rookery import __version__
+from rookery.core.errors import RookeryError
+from rookery.server.auth import Authenticator, protected_resource_metadata
+from rookery.server.session import open_session
+from rookery.server.streamable.answers import send_refusal
+from rookery.server.streamable.endpoint import Endpoint
+from rookery.server.streamable.guard import Guard
+from rookery.server.streamable.requests import HttpRequest, Refusal
+from rookery.settings.addresses import is_loopback
 
 if TYPE_CHECKING:
     from rookery.app import Platform
 
+READY_S = 2.0
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -47,16 +57,73 @@ HEADERS = {
 }
 
 
-def make_app(platform: "Platform") -> Starlette:
-    """The application that uvicorn serves."""
+class WebApp:
+    """The application that uvicorn serves: MCP on its path, and pages for people and machines on the others."""
 
-    async def start_page(request: Request) -> Response:
+    def __init__(self, platform: "Platform", authenticator: Authenticator, endpoint: Endpoint | None) -> None:
+        self._platform = platform
+        self._authenticator = authenticator
+        self._endpoint = endpoint
+        self._guard = Guard(platform.settings)
+        path = platform.settings.http_path
+        self._paths = frozenset({path, f"{path}/"}) if endpoint is not None else frozenset[str]()
+        well_known = "/.well-known/oauth-protected-resource"
+        self._pages = Starlette(
+            routes=[
+                Route("/", self._start_page),
+                Route("/healthz", self._healthz),
+                Route("/readyz", self._readyz),
+                Route("/metrics", self._metrics),
+                Route(well_known, self._protected_resource),
+                Route(well_known + path, self._protected_resource),
+            ]
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        if self._endpoint is not None and scope["path"] in self._paths:
+            await self._endpoint(scope, receive, send)
+            return
+        try:
+            self._guard.check(HttpRequest(scope))
+        except Refusal as refusal:
+            await send_refusal(send, refusal)
+            return
+        await self._pages(scope, receive, send)
+
+    async def _start_page(self, request: Request) -> Response:
         return HTMLResponse(PAGE.format(version=escape(__version__)), headers=HEADERS)
 
-    async def healthz(request: Request) -> Response:
+    async def _healthz(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
-    async def metrics(request: Request) -> Response:
-        return PlainTextResponse(platform.metrics.render(), media_type="text/plain; version=0.0.4")
+    async def _readyz(self, request: Request) -> Response:
+        """Whether calls would be served now: the database answers, and the server is not stopping."""
+        reason = "stopping" if self._endpoint is not None and self._endpoint.closing else None
+        if reason is None:
+            try:
+                await self._platform.database.read(lambda tx: tx.first("SELECT 1"), timeout_s=READY_S)
+            except RookeryError as error:
+                reason = error.code
+        if reason is None:
+            return JSONResponse({"status": "ready"})
+        return JSONResponse({"status": "not ready", "reason": reason}, status_code=503)
 
-    return Starlette(routes=[Route("/", start_page), Route("/healthz", healthz), Route("/metrics", metrics)])
+    async def _metrics(self, request: Request) -> Response:
+        """Open on this machine; elsewhere for those with a token, since the counters name tools."""
+        if not is_loopback(self._platform.settings.host):
+            try:
+                credential = await self._authenticator.authenticate(request.headers.get("authorization"))
+                await open_session(self._platform, credential.binding)
+            except RookeryError as error:
+                challenge = self._authenticator.challenge(error, None)
+                return JSONResponse({"error": error.message}, 401, {"WWW-Authenticate": challenge})
+        return PlainTextResponse(self._platform.metrics.render(), media_type="text/plain; version=0.0.4")
+
+    async def _protected_resource(self, request: Request) -> Response:
+        """Where a client learns who issues tokens for this server. Needs no token; only OAuth has such an issuer."""
+        if self._platform.settings.auth_mode != "oauth":
+            return JSONResponse({"error": "this server does not take OAuth tokens"}, status_code=404)
+        found = protected_resource_metadata(self._platform.settings, f"{request.url.scheme}://{request.url.netloc}")
+        return JSONResponse(found, headers={"Cache-Control": "max-age=3600", "Access-Control-Allow-Origin": "*"})

@@ -16,17 +16,22 @@ from rookery.around.logs import configure_logs
 from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError
 from rookery.db.server_lock import server_lock
-from rookery.server.http import make_app
+from rookery.server.auth import make_authenticator
+from rookery.server.http import WebApp
 from rookery.server.hub import Hub
 from rookery.server.loop import run, settle_memory
 from rookery.server.mcp import make_server
+from rookery.server.readers import LimitedPatience
 from rookery.server.socket import SocketDoor
+from rookery.server.streamable.endpoint import Endpoint
 from rookery.settings import Settings
 
 if TYPE_CHECKING:
     from rookery.app import Platform
 
-GRACE_S = 2
+GRACE_S = 1
+# Longer than the minute for which proxies keep theirs.
+KEEP_ALIVE_S = 75
 ONE_SERVER = "stop it first, or set ROOKERY_HOME to another folder"
 
 
@@ -68,19 +73,14 @@ class _Http(uvicorn.Server):
 async def _serve(platform: "Platform", listener: socket.socket, announce: Callable[[int], None]) -> None:
     server = make_server(platform)
     hub = Hub(platform)
+    authenticator = make_authenticator(platform.settings)
+    endpoint = Endpoint(platform, server, hub, authenticator) if platform.settings.http_mcp else None
     door = SocketDoor(platform, server, hub)
     await door.open()
-    config = uvicorn.Config(
-        make_app(platform),
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_S,
-    )
-    http = _Http(config)
+    http = _Http(web_config(WebApp(platform, authenticator, endpoint)))
+    stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, http.handle_exit, number, None)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     serving = asyncio.create_task(http.serve(sockets=[listener]))
     while not http.started and not serving.done():
         await asyncio.sleep(0.005)
@@ -88,8 +88,34 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
         settle_memory()
         announce(listener.getsockname()[1])
         sys.stdout.flush()
+    stopping = asyncio.create_task(stop.wait())
     try:
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        # Streams that clients keep open would keep uvicorn waiting; calls get a moment to finish.
+        if endpoint is not None:
+            await endpoint.close()
+        http.should_exit = True
         await serving
     finally:
+        stopping.cancel()
         await door.close()
         await hub.close()
+        await authenticator.close()
+
+
+def web_config(app: WebApp) -> uvicorn.Config:
+    """How uvicorn serves: nothing told of itself, idle connections kept, streams not waited for."""
+    return uvicorn.Config(
+        app,
+        http=LimitedPatience,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        date_header=False,
+        ws="none",
+        # What a proxy adds could be added by anybody; the setting public_url says how the server is reached.
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+    )

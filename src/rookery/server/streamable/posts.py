@@ -1,0 +1,224 @@
+"""POST: a message of any revision, told apart by its headers, and answered in the way of its revision."""
+
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import mcp_types as types
+from mcp.server.connection import Connection
+from mcp.server.runner import ServerRunner, serve_one
+from mcp.shared.dispatcher import coerce_request_id
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    InboundLadderRejection,
+    classify_inbound_request,
+    validate_mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from starlette.types import Receive, Send
+
+from rookery.server.auth import Credential
+from rookery.server.mcp import init_options
+from rookery.server.session import Session, open_session
+from rookery.server.streamable.answers import Headers, send_empty
+from rookery.server.streamable.exchange import Exchange, Notice
+from rookery.server.streamable.requests import (
+    VERSION,
+    HttpRequest,
+    Refusal,
+    check_body_headers,
+    parse,
+    read_body,
+    unsupported_version,
+)
+from rookery.server.streamable.sessions import HttpSession, new_session_id, owner_of, record_id, session_header
+
+if TYPE_CHECKING:
+    from rookery.server.streamable.endpoint import Endpoint
+
+LISTEN = "subscriptions/listen"
+
+
+class Posts:
+    """Answers POST requests of an endpoint."""
+
+    def __init__(self, endpoint: "Endpoint") -> None:
+        settings = endpoint.platform.settings
+        self._endpoint = endpoint
+        self._server = endpoint.server
+        self._max_bytes = settings.http_max_body_bytes
+        self._plain = settings.http_answers == "json"
+        self._at_once = settings.http_answers == "sse"
+        # Few tools want arguments repeated as headers, and a look at every schema in every call costs.
+        self._mirroring = {tool.name for tool in endpoint.platform.registry if x_mcp_header_map(tool.input_schema)}
+
+    async def serve(self, http: HttpRequest, headers: Headers, receive: Receive, send: Send) -> None:
+        credential, identity = await self._endpoint.who(http)
+        check_body_headers(http, self._max_bytes)
+        if not (http.accepts_json or http.accepts_sse):
+            raise Refusal(406, "the client must accept application/json and text/event-stream")
+        message = parse(await read_body(receive, self._max_bytes))
+        if self._plain and http.accepts_json and message.get("method") != LISTEN:
+            http.accepts_sse = False
+        if self._is_modern(http, message):
+            await self._modern(http, headers, message, identity, receive, send)
+        elif self._endpoint.stateful:
+            await self._stateful(http, headers, message, credential, identity, receive, send)
+        else:
+            await self._stateless(http, headers, message, identity, receive, send)
+
+    def _is_modern(self, http: HttpRequest, message: dict[str, Any]) -> bool:
+        """Whether the message is of the era without a handshake; one of no revision that we speak is refused."""
+        version = http.headers.get(VERSION)
+        if version in MODERN_PROTOCOL_VERSIONS:
+            return True
+        if version is None or version in HANDSHAKE_PROTOCOL_VERSIONS:
+            meta: Any = params_of(message).get("_meta")
+            return isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
+        raise unsupported_version(version, message.get("id") if "method" in message else None)
+
+    # From 2026-07-28 on: every request stands for itself.
+
+    async def _modern(
+        self,
+        http: HttpRequest,
+        headers: Headers,
+        message: dict[str, Any],
+        identity: Session,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        if "method" not in message:
+            raise Refusal(400, "answers are not posted in this revision; they travel in the next request")
+        if "id" not in message:
+            # There is nothing that a notification could act on, but clients send them.
+            await send_empty(send, 202, headers)
+            return
+        method, params = message["method"], message.get("params")
+        verdict = classify_inbound_request(message, headers=http.headers)
+        if isinstance(verdict, InboundLadderRejection):
+            raise _rejected(verdict, message["id"])
+        self._check_mirrored(http, message)
+        if method == LISTEN and not http.accepts_sse:
+            raise Refusal(406, "the answer is an event stream; accept text/event-stream", request_id=message["id"])
+        connection = Connection.from_envelope(
+            verdict.protocol_version, verdict.client_info, verdict.client_capabilities
+        )
+        exchange = Exchange(http, send, receive, message, headers=headers, modern=True)
+        handling = serve_one(self._server, exchange, method, params, connection=connection, lifespan_state=identity)
+        await self._exchange(exchange, handling, listening=identity if method == LISTEN else None)
+
+    def _check_mirrored(self, http: HttpRequest, message: dict[str, Any]) -> None:
+        """Refuse a call whose headers and arguments say different things: a proxy may have looked at the headers."""
+        if message["method"] != "tools/call":
+            return
+        name, arguments = params_of(message).get("name"), params_of(message).get("arguments")
+        tool = self._endpoint.platform.registry.get(name) if isinstance(name, str) else None
+        if tool is None or not isinstance(arguments, dict | None) or tool.name not in self._mirroring:
+            return
+        rejection = validate_mcp_param_headers(tool.input_schema, cast("dict[str, Any]", arguments or {}), http.headers)
+        if rejection is not None:
+            raise _rejected(rejection, message["id"])
+
+    # Before: a handshake, and a session unless there are none here.
+
+    async def _stateless(
+        self,
+        http: HttpRequest,
+        headers: Headers,
+        message: dict[str, Any],
+        identity: Session,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        if "method" not in message or "id" not in message:
+            await send_empty(send, 202, headers)
+            return
+        connection = Connection.from_envelope(http.headers.get(VERSION, types.DEFAULT_NEGOTIATED_VERSION), None, None)
+        options = await init_options(self._server, identity) if message["method"] == "initialize" else None
+        runner = ServerRunner(self._server, connection, identity, init_options=options)
+        exchange = Exchange(http, send, receive, message, headers=headers, modern=False)
+        await self._exchange(exchange, runner.on_request(exchange, message["method"], message.get("params")))
+
+    async def _stateful(
+        self,
+        http: HttpRequest,
+        headers: Headers,
+        message: dict[str, Any],
+        credential: Credential,
+        identity: Session,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        if message.get("method") == "initialize" and "id" in message and "mcp-session-id" not in http.headers:
+            self._endpoint.table.admit()
+            exchange = Exchange(http, send, receive, message, headers=headers, modern=False)
+            await self._exchange(exchange, self._shake_hands(exchange, message, credential, identity))
+            return
+        session = await self._endpoint.session(http, credential, identity)
+        headers = (*headers, *session.header)
+        runner = ServerRunner(self._server, session.connection, session.session)
+        if "method" not in message:
+            session.answered(message)
+        elif "id" not in message:
+            if message["method"] == "notifications/cancelled":
+                session.cancelled(params_of(message))
+            await runner.on_notify(Notice(http), message["method"], message.get("params"))
+        else:
+            exchange = Exchange(http, send, receive, message, headers=headers, modern=False, back=session)
+            handling = runner.on_request(exchange, message["method"], message.get("params"))
+            await self._on_session(session, exchange, handling)
+            return
+        await send_empty(send, 202, headers)
+
+    async def _shake_hands(
+        self, exchange: Exchange, message: dict[str, Any], credential: Credential, identity: Session
+    ) -> dict[str, Any]:
+        """Open a session. It counts once the handshake has succeeded and the record has it."""
+        session_id, plain = new_session_id(), exchange.headers
+        # Already now: an answer that takes long begins as a stream before it is there.
+        exchange.headers = (*plain, session_header(session_id))
+        try:
+            binding = replace(credential.binding, session=record_id(session_id))
+            opened = await open_session(self._endpoint.platform, binding)
+            session = HttpSession(session_id, opened, owner_of(await identity.actor()), credential.key)
+            options = await init_options(self._server, opened)
+            runner = ServerRunner(self._server, session.connection, opened, init_options=options)
+            result = await runner.on_request(exchange, "initialize", message.get("params"))
+            await self._endpoint.table.add(session)
+        except BaseException:
+            exchange.headers = plain
+            raise
+        return result
+
+    async def _on_session(self, session: HttpSession, exchange: Exchange, handling: Awaitable[dict[str, Any]]) -> None:
+        key = coerce_request_id(exchange.request_id)
+        session.running[key] = exchange
+        session.busy += 1
+        try:
+            await self._exchange(exchange, handling)
+        finally:
+            session.left()
+            if session.running.get(key) is exchange:
+                del session.running[key]
+
+    async def _exchange(
+        self, exchange: Exchange, handling: Awaitable[dict[str, Any]], *, listening: Session | None = None
+    ) -> None:
+        exchange.listening = listening
+        exchange.wanting = self._endpoint.wanting if self._endpoint.asks_for_scopes else None
+        self._endpoint.exchanges.add(exchange)
+        try:
+            await exchange.answer(handling, at_once=self._at_once)
+        finally:
+            self._endpoint.exchanges.discard(exchange)
+
+
+def params_of(message: dict[str, Any]) -> dict[str, Any]:
+    return cast("dict[str, Any]", message.get("params") or {})
+
+
+def _rejected(rejection: InboundLadderRejection, request_id: int | str) -> Refusal:
+    status = ERROR_CODE_HTTP_STATUS.get(rejection.code, 400)
+    return Refusal(status, rejection.message, code=rejection.code, data=rejection.data, request_id=request_id)
