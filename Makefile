@@ -21,6 +21,7 @@ up: $(VENV)/.installed ## Install if needed, then start on 127.0.0.1:4242 (honou
 
 test: $(VENV)/.installed-dev ## Run the tests on SQLite and PostgreSQL (ARGS="-k name")
 	@scripts/postgres.sh
+	-@$(BIN)/python -m tests.clients.install
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 test-slow: $(VENV)/.installed-dev ## Run the tests that take minutes

@@ -15,8 +15,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import rookery
-from rookery.cli.connect import CLIENTS, Launch, Plan, connect, plan
-from rookery.cli.connect import _replace as replace_file
+from rookery.cli.connect import CLIENTS, connect
+from rookery.cli.connect.files import replace as replace_file
+from rookery.cli.connect.plans import Plan, plan
+from rookery.cli.connect.servers import Launch
 
 SOURCE = str(Path(rookery.__file__).parents[1])
 RUN = f"import sys; sys.path.insert(0, {SOURCE!r}); from rookery.cli.connect import connect; connect()"
