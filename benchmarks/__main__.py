@@ -1,4 +1,4 @@
-"""`python -m benchmarks [startup] [stdio] [memory] [decide] [--quick] [--venv DIR]`.
+"""`python -m benchmarks [GROUP ...] [--quick] [--venv DIR]`; the groups are in `GROUPS`, all of them by default.
 
 Exit code 0 whatever the figures say; 1 when something could not be measured, and then it says what.
 """
@@ -8,19 +8,27 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import decide, machine, memory, report, startup, stdio_calls
+from benchmarks import decide, http_calls, http_load, http_memory, machine, memory, report, startup, stdio_calls
 from benchmarks.launch import ROOT, Rookery
 from benchmarks.raw_client import MeasureError
 from benchmarks.report import Group
 
-GROUPS = {"startup": startup.run, "stdio": stdio_calls.run, "memory": memory.run, "decide": decide.run}
+GROUPS = {
+    "startup": startup.run,
+    "stdio": stdio_calls.run,
+    "http": http_calls.run,
+    "http_load": http_load.run,
+    "http_memory": http_memory.run,
+    "memory": memory.run,
+    "decide": decide.run,
+}
 OUTPUT = ROOT / "build" / "bench"
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"any of: {' '.join(GROUPS)} (default: all)")
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter samples, under a minute")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter samples, within a minute a group")
     parser.add_argument("--venv", type=Path, default=default_venv(), help="where Rookery and its dependencies are")
     chosen = parser.parse_args()
     for name in chosen.groups:

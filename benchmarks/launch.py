@@ -70,6 +70,7 @@ class Server:
     """A running `rookery up`."""
 
     pid: int
+    port: int
     home: Path
     socket_path: Path
 
@@ -97,6 +98,14 @@ class Rookery:
         found = {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
         return {"ROOKERY_HOME": str(home), **found, **extra}
 
+    def say(self, home: Path, *arguments: str) -> str:
+        """What a command of ours prints, for the same home as a server of `up`."""
+        command, env = self.command(*arguments), clean_env(self.env(home, {}))
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=START_LIMIT_S)
+        if done.returncode:
+            raise MeasureError(f"`rookery {' '.join(arguments)}` failed: {last_words(done.stderr)}")
+        return done.stdout.strip()
+
     def version(self) -> str:
         """The version that our relay would tell the server."""
         command = [self.python, "-c", "import rookery; print(rookery.__version__)"]
@@ -113,14 +122,15 @@ class Rookery:
     def up(self, extra: Mapping[str, str], plugins: tuple[Path, ...] = ()) -> Iterator[Server]:
         """A server on a home and a port of its own, answering on its socket. Both are gone afterwards."""
         with temporary_home() as home:
-            env = clean_env(self.env(home, {"PORT": str(free_port()), **extra}, plugins))
+            port = free_port()
+            env = clean_env(self.env(home, {"PORT": str(port), **extra}, plugins))
             log_path = home.with_suffix(".log")
             with log_path.open("wb") as log:
                 process = subprocess.Popen(
                     self.command("up"), env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
                 )
             try:
-                yield Server(process.pid, home, wait_for_socket(process, home, log_path))
+                yield Server(process.pid, port, home, wait_for_socket(process, home, log_path))
             finally:
                 stop(process)
                 log_path.unlink()

@@ -1,13 +1,15 @@
 """Puts the peers in place that are not among our own dependencies; a peer that cannot be had is left out."""
 
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.launch import HERE, ROOT, Program, peer
 
-FASTMCP = "fastmcp==4.1.2"
+PACKAGES = ("fastmcp==4.1.2", "uvloop", "httptools")
 PEER_VENV = ROOT / ".venv-peers"
 NODE_FOLDER = HERE / "node"
 INSTALL_LIMIT_S = 240
@@ -26,35 +28,50 @@ def run(*argv: str | Path, cwd: Path = ROOT) -> None:
         raise UnavailableError((done.stderr or done.stdout).strip()[-300:])
 
 
-def fastmcp(tools: int) -> Program:
-    """The fastmcp peer; its virtual environment is made at first use."""
+def fastmcp() -> tuple[str, ...]:
+    """How the fastmcp peer is started; its virtual environment is made at first use."""
     python = PEER_VENV / "bin" / "python"
-    installed = PEER_VENV / FASTMCP
+    installed = PEER_VENV / " ".join(PACKAGES)
     if not installed.exists():
         run(sys.executable, "-m", "venv", PEER_VENV)
         (PEER_VENV / ".gitignore").write_text("*\n")
-        run(python, "-m", "pip", "install", "--quiet", FASTMCP)
+        run(python, "-m", "pip", "install", "--quiet", *PACKAGES)
         installed.touch()
-    return peer("fastmcp", python, HERE / "peers" / "fastmcp_server.py", str(tools))
+    return str(python), str(HERE / "peers" / "fastmcp_server.py")
 
 
-def node(tools: int) -> Program:
-    """The TypeScript SDK peer; its packages are installed at first use."""
+def node(script: str) -> tuple[str, ...]:
+    """How a TypeScript SDK peer is started; its packages are installed at first use."""
     runtime, npm = shutil.which("node"), shutil.which("npm")
     if runtime is None or npm is None:
         raise UnavailableError("there is no node and npm on this machine")
-    if not (NODE_FOLDER / "node_modules" / "@modelcontextprotocol" / "sdk").exists():
+    wanted = json.loads((NODE_FOLDER / "package.json").read_text())["dependencies"]
+    if not all((NODE_FOLDER / "node_modules" / name).exists() for name in wanted):
         run(npm, "install", "--no-package-lock", "--no-audit", "--no-fund", cwd=NODE_FOLDER)
-    return peer("node", runtime, NODE_FOLDER / "server.mjs", str(tools))
+    return runtime, str(NODE_FOLDER / script)
 
 
-def others(tools: int) -> tuple[list[Program], list[str]]:
-    """The peers that are there for information, and why others are not."""
-    found: list[Program] = []
+def node_stdio() -> tuple[str, ...]:
+    return node("server.mjs")
+
+
+def node_http() -> tuple[str, ...]:
+    return node("http_server.mjs")
+
+
+def commands(builders: dict[str, Callable[[], tuple[str, ...]]]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """The peers that can be started, by name, and why others cannot."""
+    found: dict[str, tuple[str, ...]] = {}
     skipped: list[str] = []
-    for name, build in (("fastmcp", fastmcp), ("node", node)):
+    for name, build in builders.items():
         try:
-            found.append(build(tools))
+            found[name] = build()
         except UnavailableError as reason:
             skipped.append(f"{name}: {reason}")
     return found, skipped
+
+
+def others(tools: int) -> tuple[list[Program], list[str]]:
+    """The stdio peers that are there for information, and why others are not."""
+    found, skipped = commands({"fastmcp": fastmcp, "node": node_stdio})
+    return [peer(name, *argv, str(tools)) for name, argv in found.items()], skipped

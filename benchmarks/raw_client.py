@@ -39,6 +39,18 @@ class Slice:
     calls: int
     seconds: float
 
+    @classmethod
+    def of(cls, took: list[float], seconds: float) -> Self:
+        """Calls that took so many seconds each, all within `seconds`."""
+        took = sorted(took)
+        return cls(
+            calls_per_s=len(took) / seconds,
+            p50_ms=took[len(took) // 2] * 1000,
+            p99_ms=took[min(len(took) - 1, len(took) * 99 // 100)] * 1000,
+            calls=len(took),
+            seconds=seconds,
+        )
+
 
 def last_words(text: str) -> str:
     """The last line: of a traceback the one that says what is wrong."""
@@ -136,14 +148,7 @@ class Wire:
             took.extend([now - sent[n - first] for n in answered])
             due = len(answered) if now < end else 0
         self._next_id = first + len(sent)
-        took.sort()
-        return Slice(
-            calls_per_s=len(took) / (now - start),
-            p50_ms=took[len(took) // 2] * 1000,
-            p99_ms=took[min(len(took) - 1, len(took) * 99 // 100)] * 1000,
-            calls=len(took),
-            seconds=now - start,
-        )
+        return Slice.of(took, now - start)
 
     def send(self, message: bytes) -> None:
         """Write all of it."""

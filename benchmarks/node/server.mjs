@@ -1,42 +1,11 @@
-// The same tools as peers/bare_sdk.py with the TypeScript SDK: node server.mjs COUNT
+// The TypeScript SDK on stdio: node server.mjs COUNT
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { call, declare } from "./tools.mjs";
 
-const empty = { type: "object", properties: {}, additionalProperties: false };
-const note = {
-  type: "object",
-  properties: { text: { type: "string", description: "What to write down.", maxLength: 500 } },
-  required: ["text"],
-  additionalProperties: false,
-};
-const filler = {
-  type: "object",
-  properties: {
-    item_id: { type: "string", description: "The id of the item, as a listing shows it." },
-    summary: { type: "string", description: "One sentence that says what changed.", maxLength: 500 },
-    status: { type: "string", enum: ["open", "closed"], description: "Only items in this state." },
-    limit: { type: "integer", minimum: 1, maximum: 100, default: 20, description: "Page size." },
-  },
-  required: ["item_id"],
-  additionalProperties: false,
-};
-
-const tools = [
-  { name: "ping", description: "Answer pong and the time.", inputSchema: empty },
-  { name: "note", description: "Answer as a write tool would.", inputSchema: note },
-];
-for (let number = 0; number < Number(process.argv[2]) - 2; number++) {
-  const description = `Change item ${number}. Use it when an item is out of date. Returns the item as it is afterwards.`;
-  tools.push({ name: `change_item_${number}`, description, inputSchema: filler });
-}
-
+const tools = declare(Number(process.argv[2]));
 const server = new Server({ name: "node-peer", version: "1" }, { capabilities: { tools: {} } });
 server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools }));
-server.setRequestHandler(CallToolRequestSchema, async (request) => {
-  const status = { ping: "pong", note: "noted" }[request.params.name];
-  if (!status) throw new Error(`Unknown tool: ${request.params.name}`);
-  const content = { status, timestamp: new Date().toISOString() };
-  return { content: [{ type: "text", text: JSON.stringify(content) }], structuredContent: content };
-});
+server.setRequestHandler(CallToolRequestSchema, call);
 await server.connect(new StdioServerTransport());

@@ -1,1 +1,1 @@
-"""What Rookery is measured against. Each file is a program of its own that speaks MCP over stdio."""
+"""What Rookery is measured against. Each file is a program of its own that speaks MCP over stdio, HTTP or both."""

@@ -1,6 +1,7 @@
-"""The official SDK's low-level server with its own stdio transport: no permissions, no audit, no database.
+"""The official SDK's low-level server with its own transports: no permissions, no audit, no database.
 
-`python bare_sdk.py COUNT` serves COUNT tools, `ping` and `note` among them.
+`python bare_sdk.py COUNT` serves COUNT tools on stdio, `ping` and `note` among them;
+`python bare_sdk.py COUNT PORT json|sse stateful|stateless` serves them over HTTP.
 """
 
 import datetime
@@ -85,11 +86,23 @@ def build(count: int) -> Server[Any]:
     )
 
 
-async def main(count: int) -> None:
+async def serve_stdio(count: int) -> None:
     server = build(count)
     async with stdio_server() as (read_stream, write_stream):
         await server.run(read_stream, write_stream, server.create_initialization_options())
 
 
+def serve_http(count: int, port: int, answers: str, sessions: str) -> None:
+    # Not at the top: what stdio does not need must not be part of its cold start.
+    import uvicorn
+
+    stateless = sessions == "stateless"
+    app = build(count).streamable_http_app(json_response=answers == "json", stateless_http=stateless)
+    uvicorn.run(app, port=port, loop="uvloop", http="httptools", access_log=False, log_level="warning")
+
+
 if __name__ == "__main__":
-    anyio.run(main, int(sys.argv[1]))
+    if len(sys.argv) == 2:
+        anyio.run(serve_stdio, int(sys.argv[1]))
+    else:
+        serve_http(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

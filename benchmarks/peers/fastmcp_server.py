@@ -1,4 +1,4 @@
-"""The same tools as `bare_sdk.py`, written with fastmcp: `python fastmcp_server.py COUNT`."""
+"""The same tools as `bare_sdk.py`, written with fastmcp, and the same arguments."""
 
 import datetime
 import sys
@@ -41,8 +41,22 @@ def filler() -> Callable[..., Any]:
     return change_item
 
 
+def serve_http(port: int, answers: str, sessions: str) -> None:
+    server.run(
+        "http",
+        show_banner=False,
+        port=port,
+        json_response=answers == "json",
+        stateless_http=sessions == "stateless",
+        uvicorn_config={"loop": "uvloop", "http": "httptools", "access_log": False, "log_level": "warning"},
+    )
+
+
 if __name__ == "__main__":
     for number in range(int(sys.argv[1]) - 2):
         text = f"Change item {number}. Use it when an item is out of date. Returns the item as it is afterwards."
         server.tool(filler(), name=f"change_item_{number}", description=text)
-    server.run("stdio", show_banner=False)
+    if len(sys.argv) == 2:
+        server.run("stdio", show_banner=False)
+    else:
+        serve_http(int(sys.argv[2]), *sys.argv[3:])
