@@ -63,6 +63,24 @@ def weigh_weather(ctx: Context, args: NoInput) -> Weather:
 
 SERVICES = ("barometer",)
 '''
+FEATURES = '''
+from rookery.core.context import Context
+from rookery.core.prompt import prompt
+from rookery.core.resource import resource
+from rookery.core.tool import NoInput
+
+
+@resource("weather://today", title="Weather today", right="read_weather", mime_type="text/plain", inline=True)
+def weather_today(ctx: Context, args: NoInput) -> str:
+    """What the sky looks like today."""
+    return "blue"
+
+
+@prompt(title="Forecast", right="reset_weather", inline=True)
+def forecast(ctx: Context, args: NoInput) -> str:
+    """Asks for a forecast."""
+    return "Will it rain?"
+'''
 START = """
 import asyncio, json, sys
 from rookery.app import make_platform
@@ -81,6 +99,12 @@ def listed(**binding):
     return [tool.name for tool in platform.registry.listed(actor) if tool.domain == "weather"]
 
 
+def declared(**binding):
+    actor = platform.database.direct(lambda tx: platform.resolver.resolve(tx, Binding(**binding))).actor
+    found = (*platform.registry.resources(actor), *platform.registry.prompts(actor))
+    return [each.tool.name for each in found if each.domain == "weather"]
+
+
 async def called(name, **binding):
     actor = platform.database.direct(lambda tx: platform.resolver.resolve(tx, Binding(**binding))).actor
     try:
@@ -97,6 +121,7 @@ async def main():
         "read": await called("read_weather"), "aliased": await called("corvid_read_weather"),
         "reset": await called("reset_weather"), "order": await called("order_weather"),
         "announce": await called("announce_weather", scheduler=True),
+        "declared": [declared(), declared(profile="judge"), declared(as_owner=True)],
     }))
 
 
@@ -142,6 +167,14 @@ BROKEN = {
     "a declaration is incomplete": (TOOL.replace('"effect": "read", ', ""), "effect"),
     "a description says too little": (TOOL.replace("Returns one word.", ""), "read_weather"),
     "a tool has the name of one of ours": (TOOL.replace("read_weather", "ping"), "ping"),
+    "a resource needs the right of a tool that is not there": (
+        TOOL + FEATURES.replace("read_weather", "no_such_tool"),
+        "no_such_tool",
+    ),
+    "a resource has no title": (TOOL + MORE + FEATURES.replace("Weather today", ""), "weather_today"),
+    "a prompt has no description": (TOOL + MORE + FEATURES.replace('"""Asks for a forecast."""', ""), "forecast"),
+    "an address is none": (TOOL + MORE + FEATURES.replace("weather://today", "today"), "scheme"),
+    "an address is one of ours": (TOOL + MORE + FEATURES.replace("weather://today", "rookery://server"), "rookery:"),
     "a tool claims the old prefix": (TOOL.replace("read_weather", "corvid_read_weather"), "corvid_read_weather"),
 }
 
@@ -185,3 +218,25 @@ def test_the_tools_of_a_plugin_pass_every_filter_like_ours(site: Path, tmp_path:
     assert seen["owner"] == sorted([*free, "reset_weather", "order_weather"])
     assert seen["read"] == seen["aliased"] == {"sky": "blue"}
     assert (seen["reset"], seen["order"], seen["announce"]) == ("role", "principal", "scheduler")
+
+
+@pytest.mark.parametrize("as_package", [False, True], ids=["one module", "a package"])
+def test_the_resources_and_prompts_of_a_plugin_are_found(site: Path, tmp_path: Path, as_package: bool) -> None:
+    install(site, TOOL + MORE + ("" if as_package else FEATURES))
+    if as_package:
+        package = site / "acme_weather"
+        package.mkdir()
+        (site / "acme_weather.py").rename(package / "tools.py")
+        (package / "__init__.py").write_text("")
+        resources, _, prompts = FEATURES.rpartition("@prompt")
+        (package / "resources.py").write_text(resources)
+        head = FEATURES.partition("@resource")[0]
+        (package / "prompts.py").write_text(f"{head}@prompt{prompts}")
+        # A module of another name is the plugin's own business.
+        (package / "helpers_of_mine.py").write_text("raise RuntimeError")
+    done = start(site, tmp_path / "home")
+    assert done.returncode == 0, done.stderr
+    agent, judge, owner = json.loads(done.stdout)["declared"]
+    assert agent == ["resource:weather_today"]
+    assert judge == []
+    assert owner == ["resource:weather_today", "prompt:forecast"]

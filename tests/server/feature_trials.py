@@ -1,5 +1,6 @@
 """A plugin with resources, prompts and tools that show all they can show; the tests install it beside the server."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -308,3 +309,19 @@ def topic_overview(ctx: Context, args: NoInput) -> str:
 async def asked_prompt(ctx: Context, args: Echo) -> str:
     """Asks before it answers."""
     return f"{args.message} {await ctx.elicit('Who are you?', NAME)}"
+
+
+@resource("waiting://{message}", title="Waiting", right="echo_message", timeout_s=0.5)
+async def waiting(ctx: Context, args: Echo) -> str:
+    """Reports, and then waits longer than it may."""
+    ctx.progress(1, 2, "half")
+    await asyncio.Event().wait()
+    return args.message
+
+
+@resource("endless://{message}", title="Endless", right="echo_message")
+async def endless(ctx: Context, args: Echo) -> str:
+    """Reports, and then waits until nobody wants it any more."""
+    ctx.progress(1, 2, "half")
+    await asyncio.Event().wait()
+    return args.message

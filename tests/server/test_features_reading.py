@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from typing import Any
 
 import pytest
@@ -233,3 +234,30 @@ def test_a_handler_knows_its_client(client: Client, era: str) -> None:
     assert said == (
         f"ClientInfo(name='test', version='1', protocol='{era}', elicitation=False, sampling=False, roots=False)"
     )
+
+
+def outcomes(owner: Owner, session: str) -> list[str]:
+    query = sa.text("SELECT outcome FROM audit_log WHERE session = :session ORDER BY id").bindparams(session=session)
+    return [row.outcome for row in owner.platform.database.direct(lambda tx: tx.all(query))]
+
+
+def test_a_reading_reports_progress_and_has_its_time(home: Place, owner: Owner, era: str) -> None:
+    session = f"ses-late-{era}"
+    client = connect(home, era, "--session-id", session)
+    error = client.request("resources/read", uri="waiting://x", _meta={"progressToken": 7})["error"]
+    assert error["data"]["code"] == "TIMEOUT"
+    (report,) = client.seen
+    assert (report["method"], report["params"]["message"]) == ("notifications/progress", "half")
+    assert outcomes(owner, session) == ["intent", "timeout"]
+
+
+def test_a_reading_that_is_cancelled_ends(home: Place, owner: Owner, era: str) -> None:
+    session = f"ses-cancelled-{era}"
+    client = connect(home, era, "--session-id", session)
+    request = client.ask("resources/read", uri="endless://x", _meta={"progressToken": 7})
+    client.until("notifications/progress")
+    client.notify("notifications/cancelled", requestId=request)
+    deadline = time.monotonic() + 10
+    while outcomes(owner, session) != ["intent", "cancelled"]:
+        assert time.monotonic() < deadline
+    assert contents(client, "echo://still")[0]["text"] == "still"
