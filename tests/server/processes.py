@@ -24,7 +24,7 @@ from rookery.settings import load_settings
 serve(load_settings(sys.argv[1]), make_platform, lambda port: print(port, flush=True))
 """
 # What the machine running the tests has set must not reach the processes under test.
-FOREIGN = ("ROOKERY_", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PORT")
+FOREIGN = ("ROOKERY_", "MCP_", "OAUTH_", "DORKOS_", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PORT")
 
 
 def environment(home: Path, plugin: Path | None, **more: str) -> dict[str, str]:

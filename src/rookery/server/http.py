@@ -10,12 +10,12 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from rookery import __version__
-from rookery.core.errors import RookeryError
+from rookery.core.errors import RookeryError, Unauthorized
 from rookery.server.auth import Authenticator, protected_resource_metadata
 from rookery.server.session import open_session
 from rookery.server.streamable.answers import send_refusal
 from rookery.server.streamable.endpoint import Endpoint
-from rookery.server.streamable.guard import Guard
+from rookery.server.streamable.guard import Guard, host_name
 from rookery.server.streamable.requests import HttpRequest, Refusal
 from rookery.settings.addresses import is_loopback
 
@@ -74,8 +74,8 @@ class WebApp:
                 Route("/healthz", self._healthz),
                 Route("/readyz", self._readyz),
                 Route("/metrics", self._metrics),
-                Route(well_known, self._protected_resource),
-                Route(well_known + path, self._protected_resource),
+                Route(well_known, self._protected_resource, methods=["GET", "OPTIONS"]),
+                Route(well_known + path, self._protected_resource, methods=["GET", "OPTIONS"]),
             ]
         )
 
@@ -112,17 +112,23 @@ class WebApp:
 
     async def _metrics(self, request: Request) -> Response:
         """Open on this machine; elsewhere for those with a token, since the counters name tools."""
-        if not is_loopback(self._platform.settings.host):
+        asked_as = host_name(request.headers["host"]) or ""
+        if not (is_loopback(self._platform.settings.host) and is_loopback(asked_as)):
             try:
                 credential = await self._authenticator.authenticate(request.headers.get("authorization"))
                 await open_session(self._platform, credential.binding)
-            except RookeryError as error:
+            except Unauthorized as error:
                 challenge = self._authenticator.challenge(error, None)
                 return JSONResponse({"error": error.message}, 401, {"WWW-Authenticate": challenge})
+            except RookeryError:
+                return JSONResponse({"error": "the server cannot look up who you are"}, 503)
         return PlainTextResponse(self._platform.metrics.render(), media_type="text/plain; version=0.0.4")
 
     async def _protected_resource(self, request: Request) -> Response:
         """Where a client learns who issues tokens for this server. Needs no token; only OAuth has such an issuer."""
+        if request.method == "OPTIONS":
+            asked = self._guard.preflight(HttpRequest(request.scope), "GET, OPTIONS")
+            return Response(status_code=204, headers={name.decode(): value.decode("latin-1") for name, value in asked})
         if self._platform.settings.auth_mode != "oauth":
             return JSONResponse({"error": "this server does not take OAuth tokens"}, status_code=404)
         found = protected_resource_metadata(self._platform.settings, f"{request.url.scheme}://{request.url.netloc}")

@@ -1,11 +1,13 @@
 """What a process holds: counted before and after, and no more in the end, or something is lost."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import threading
 from collections import Counter
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import httpx2
 from mcp.server.connection import Connection
@@ -15,40 +17,63 @@ from rookery.server.session import Session
 from rookery.server.streamable.exchange import Exchange
 from rookery.server.streamable.sessions import HttpSession
 from rookery.server.streamable.streams import Stream
-from tests.server.streamable.web import PATIENCE_S, Web
+from tests.server.streamable.web import PATIENCE_S, Web, until
 
 KINDS = (Connection, Exchange, HttpSession, HttpToolsProtocol, RequestResponseCycle, Session, Stream)
-LOOK_S = 0.02
-LOOKS = 200
 
 
 class Census:
-    """Of one server, whose own client is put away while it is counted."""
+    """Around a block: fails if afterwards there is more than before. The test's own client is put away meanwhile."""
 
     def __init__(self, web: Web) -> None:
         self._web = web
-        self.before: Counter[str] = Counter()
+        self._before: Counter[str] = Counter()
 
-    async def take(self) -> None:
-        """Remember what there is, once two looks in a row agree: what came before may still be on its way out."""
+    async def __aenter__(self) -> Self:
+        await self._warm()
         await self._put_away()
-        for _ in range(LOOKS):
-            earlier, self.before = self.before, count()
-            if earlier == self.before:
-                return
-            await asyncio.sleep(LOOK_S)
-        raise AssertionError(f"there is no rest: {self.before}")
+        await asyncio.sleep(0)
+        gc.collect()
+        # What is there now is looked at no more, which makes every further look quick.
+        gc.freeze()
+        await until(self._quiet, "everything is quiet")
+        return self
 
-    async def compare(self) -> None:
-        """Wait until there is no more than there was. Less is fine: idle threads end."""
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                await self._compare()
+        finally:
+            gc.unfreeze()
+
+    async def _warm(self) -> None:
+        """Have everything that starts when it is first needed and then stays: threads, connections, the caller."""
+        database: Any = self._web.platform.database
+        size: int = database._pool._size
+        together = threading.Barrier(size)
+        await asyncio.gather(*(database.read(lambda tx: together.wait(PATIENCE_S)) for _ in range(size)))
+        await database.change(lambda tx: None)
+        await self._web.modern("tools/call", name="ping", arguments={})
+
+    def _quiet(self) -> bool:
+        earlier, self._before = self._before, count()
+        return earlier == self._before
+
+    async def _compare(self) -> None:
         await self._put_away()
         left: Counter[str] = Counter()
-        for _ in range(LOOKS):
-            left = count() - self.before
-            if not left:
-                break
-            await asyncio.sleep(LOOK_S)
-        assert not left, f"left over: {dict(left)}"
+
+        def none_left() -> bool:
+            nonlocal left
+            left = count() - self._before
+            return not left
+
+        try:
+            await until(none_left, "nothing is left over")
+        except AssertionError:
+            raise AssertionError(f"left over: {dict(left)}") from None
         assert not self._web.endpoint.exchanges
         assert not len(self._web.endpoint.table)
         assert not self._web.hub.sessions
@@ -58,20 +83,23 @@ class Census:
         self._web.http = httpx2.AsyncClient(base_url=self._web.url, timeout=PATIENCE_S, trust_env=False)
 
 
+def held(kind: type[Any]) -> int:
+    """How many there are that were not there when the census began."""
+    gc.collect()
+    return sum(issubclass(each, kind) for each in map(type, gc.get_objects()))
+
+
 def count() -> Counter[str]:
     """What can be lost, by its name."""
     gc.collect()
     found = Counter(kind.__name__ for kind in map(type, gc.get_objects()) if issubclass(kind, KINDS))
     found["tasks"] = len(asyncio.all_tasks())
-    found["threads"] = threading.active_count()
-    found["files"] = len(os.listdir("/proc/self/fd"))
+    found.update(f"thread {thread.name}" for thread in threading.enumerate())
+    for number in os.listdir("/proc/self/fd"):
+        # The listing itself is open while it is made.
+        with contextlib.suppress(FileNotFoundError):
+            found[f"file {os.readlink(f'/proc/self/fd/{number}').partition('[')[0]}"] += 1
     return found
-
-
-def held(kind: type[Any]) -> int:
-    """How many of one kind there are."""
-    gc.collect()
-    return sum(issubclass(each, kind) for each in map(type, gc.get_objects()))
 
 
 def resident_kb() -> int:

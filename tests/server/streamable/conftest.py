@@ -12,6 +12,8 @@ from tests.server.streamable import probes, scripts
 from tests.server.streamable.web import Web, serving
 
 MakeWeb = Callable[..., AbstractAsyncContextManager[Web]]
+on_one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+"""For tests that need tokens but to which the database is all the same."""
 
 
 @pytest.fixture

@@ -1,18 +1,20 @@
 """Tools that show what a door does with a call: that it waits, talks, asks, writes, or fails."""
 
 import asyncio
+from typing import Any
 
 from pydantic import Field
 
 from rookery.core.context import Context
 from rookery.core.tool import EVERY_PROFILE, NoInput, ToolInput, ToolOutput, tool
 
-COMMON = {
+COMMON: dict[str, Any] = {
     "tier": "act",
     "group": "System",
     "profiles": EVERY_PROFILE,
     "default": True,
 }
+READING: dict[str, Any] = {**COMMON, "tier": "observe"}
 waiting: dict[str, asyncio.Event] = {}
 """Calls of `wait_for` that are waiting, by name: set the event to let one go."""
 ended: dict[str, str] = {}
@@ -65,13 +67,13 @@ async def ask_name(ctx: Context, args: NoInput) -> Said:
     return Said(text=f"hello {answer['name']}" if answer else "nobody answered")
 
 
-@tool(title="Fail", effect="read", action="probe:read", inline=True, **(COMMON | {"tier": "observe"}))
+@tool(title="Fail", effect="read", action="probe:read", inline=True, **READING)
 def fail_badly(ctx: Context, args: NoInput) -> Said:
     """Fail as a bug would. Use it in tests only. Returns nothing."""
     raise RuntimeError("the secret is 42")
 
 
-@tool(title="Echo", effect="read", action="probe:read", inline=True, **(COMMON | {"tier": "observe"}))
+@tool(title="Echo", effect="read", action="probe:read", inline=True, **READING)
 def say_again(ctx: Context, args: Named) -> Said:
     """Say a name again. Use it in tests only. Returns the name, never anything else."""
     return Said(text=args.name)

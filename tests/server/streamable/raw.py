@@ -1,6 +1,7 @@
 """Connections that send exactly the bytes that a test wants, and read the answers to them."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,19 +46,16 @@ class Raw:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._writer.close()
-        try:
+        # The server may have hung up first.
+        with contextlib.suppress(OSError):
             await self._writer.wait_closed()
-        except OSError:
-            pass  # the server may have hung up first
 
     async def send(self, *parts: bytes) -> None:
         """Send bytes; a server that has hung up is no error here, for the answer tells."""
-        try:
+        with contextlib.suppress(OSError):
             for part in parts:
                 self._writer.write(part)
                 await self._writer.drain()
-        except OSError:
-            pass
 
     def end_input(self) -> None:
         self._writer.write_eof()

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from rookery.core.context import Context
 from rookery.core.tool import tool
-from tests.server.streamable.probes import COMMON, Named, Said
+from tests.server.streamable.probes import COMMON, READING, Named, Said
 
 scripts: dict[str, Callable[[Context], Awaitable[str]]] = {}
 """What `play_script` does, by name."""
@@ -24,7 +24,7 @@ def play_write(ctx: Context, args: Named) -> Said:
     return Said(text=writes[args.name](ctx))
 
 
-@tool(title="Recall", effect="read", action="probe:read", **(COMMON | {"tier": "observe"}))
+@tool(title="Recall", effect="read", action="probe:read", **READING)
 def recall_text(ctx: Context, args: Named) -> Said:
     """Look up what a script has kept. Use it in tests only. Returns the text, or nothing."""
     return Said(text=ctx.storage.get(args.name, "nothing"))

@@ -86,6 +86,13 @@ class Tap:
         async with asyncio.timeout(PATIENCE_S):
             return json.loads(await self._reader.readexactly(int(self.headers["content-length"])))
 
+    async def some(self, most: int) -> bytes:
+        """Whatever of a body has come, up to so many bytes, at least one."""
+        async with asyncio.timeout(PATIENCE_S):
+            part = await self._reader.read(most)
+        assert part
+        return part
+
     async def frame(self) -> Frame | None:
         """The next event of a stream, or None at its proper end. A connection that breaks is IncompleteReadError."""
         while b"\r\n\r\n" not in self._text:
@@ -157,7 +164,7 @@ async def asking(
 ) -> AsyncIterator[Tap]:
     """A connection whose request has been answered as far as the head."""
     async with Tap(web.port) as tap:
-        yield await tap.ask(message, token, **headers)
+        yield await tap.ask(message, token, method="POST", **headers)
 
 
 @contextlib.asynccontextmanager
@@ -166,5 +173,5 @@ async def hearing(
 ) -> AsyncIterator[Tap]:
     """The GET stream of a session; `after`: the last event that was seen."""
     async with Tap(web.port) as tap:
-        named = {"mcp_session_id": session, "mcp_protocol_version": revision, "last_event_id": after}
+        named: dict[str, Any] = {"mcp_session_id": session, "mcp_protocol_version": revision, "last_event_id": after}
         yield await tap.ask(None, token, method="GET", accept="text/event-stream", content_type=None, **named)

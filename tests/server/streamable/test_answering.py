@@ -10,7 +10,7 @@ from rookery.server.streamable import exchange, streams
 from tests.server.streamable import probes
 from tests.server.streamable.conftest import MakeWeb
 from tests.server.streamable.scripts import scripts
-from tests.server.streamable.tap import asking
+from tests.server.streamable.tap import Frame, asking
 from tests.server.streamable.web import LEGACY, Web, call, modern, until
 
 HANDSHAKE, NEWEST = "handshake", "2026-07-28"
@@ -86,7 +86,7 @@ async def test_a_long_silent_call_becomes_a_stream_that_shows_signs_of_life(
     message, headers = await calling(trusting, era, "wait_for", name=f"long {era}")
     async with asking(trusting, message, **headers) as answer:
         assert answer.streams
-        comments = 0
+        comments, last = 0, Frame()
         async for frame in answer:
             comments += frame.comment is not None
             if comments == 3 and frame.comment is not None:

@@ -8,6 +8,7 @@ import pytest
 from rookery.core.context import Context
 from rookery.server.streamable import exchange, streams
 from tests.server.streamable import probes
+from tests.server.streamable.conftest import on_one_database
 from tests.server.streamable.scripts import writes
 from tests.server.streamable.tap import Tap, request
 from tests.server.streamable.web import LEGACY, Web, call, modern, until
@@ -43,9 +44,9 @@ async def outcomes(web: Web, tool: str) -> list[str]:
 
 async def until_recorded(web: Web, tool: str, *expected: str) -> None:
     for _ in range(200):
-        if (said := await outcomes(web, tool)) == list(expected):
+        if await outcomes(web, tool) == list(expected):
             return
-    raise AssertionError(f"recorded was {said}")
+    assert await outcomes(web, tool) == list(expected)
 
 
 def on(session: str) -> dict[str, str]:
@@ -110,6 +111,7 @@ async def test_going_cancels_also_when_more_requests_wait_behind_the_call(
     await until(lambda: not trusting.endpoint.exchanges, "nothing is left")
 
 
+@on_one_database
 async def test_in_the_handshake_era_a_lost_connection_cancels_nothing(web: Web) -> None:
     token = await web.token()
     session = await web.initialize(token)
@@ -148,6 +150,7 @@ async def test_only_the_call_that_is_named_is_cancelled(trusting: Web) -> None:
             assert "result" in await tap.json()
 
 
+@on_one_database
 async def test_another_identity_cannot_cancel(web: Web) -> None:
     ada, bob = await web.token(), await web.token(None)
     session, other = await web.initialize(ada), await web.initialize(bob)

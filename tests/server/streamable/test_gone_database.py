@@ -32,7 +32,7 @@ async def test_a_stranger_is_told_nothing_about_the_database(
     async with make_web(postgres_url) as web:
         postgres_dsn.drop(postgres_url)
         answer = await web.post(initialize(), "rk_" + "a" * 43)
-        assert answer.status_code == 503
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
         assert "cannot look up who you are" in answer.json()["error"]["message"]
         assert not any(word in answer.text for word in ("PGSQL", "socket", "FATAL", "does not exist"))
 

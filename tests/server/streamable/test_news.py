@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.server.streamable.conftest import on_one_database
 from tests.server.streamable.tap import Tap, asking, hearing
 from tests.server.streamable.web import LEGACY, Web, modern, until
 
@@ -79,6 +80,7 @@ async def test_a_change_is_told_on_every_stream_of_its_agent_and_on_nobody_elses
         assert await old_of_bob.silent(0.01)
 
 
+@on_one_database
 async def test_news_names_the_subscription_that_it_belongs_to(web: Web, tokens: dict[str, str]) -> None:
     async with listening(web, tokens["ada"]) as stream:
         await web.fleet.call(web.fleet.owner, "grant_tool", agent="ada", tool="say_again")

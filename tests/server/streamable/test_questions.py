@@ -6,47 +6,15 @@ from typing import Any
 import pytest
 
 from rookery.core.context import Context
-from rookery.core.questions import Roots, Sample
-from tests.server.streamable.conftest import MakeWeb
+from tests.server.streamable.conftest import MakeWeb, on_one_database
+from tests.server.streamable.conversation import ABLE, NAME, SAID, accept, answer_to, converse, play_rounds, text_of
 from tests.server.streamable.scripts import scripts
 from tests.server.streamable.tap import Tap, asking, hearing
 from tests.server.streamable.web import LEGACY, Web, call, modern, until
 
-ABLE: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
-NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-
-
-def accept(name: str) -> dict[str, Any]:
-    return {"action": "accept", "content": {"name": name}}
-
-
-def reply(text: str) -> dict[str, Any]:
-    return {"role": "assistant", "content": {"type": "text", "text": text}, "model": "m", "stopReason": "endTurn"}
-
-
-async def converse(ctx: Context) -> str:
-    """Two rounds of questions, the second with two at once, then one that depends on their answers."""
-    first = await ctx.elicit("First name?", NAME)
-    told, where = await ctx.ask(Sample(f"Greet {first and first['name']}", 20), Roots())
-    last = await ctx.elicit(f"{told.text} Last name?", NAME)
-    return f"{first and first['name']} {last and last['name']} at {where.roots[0].uri}"
-
-
-def answer_to(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """What the person and the model behind the client say."""
-    if method == "elicitation/create":
-        return accept("Ada" if params["message"] == "First name?" else "Lovelace")
-    if method == "sampling/createMessage":
-        return reply(f"{params['messages'][0]['content']['text']}!")
-    return {"roots": [{"uri": "file:///home/ada"}]}
-
 
 def on(session: str) -> dict[str, str]:
     return {"mcp_session_id": session, "mcp_protocol_version": LEGACY}
-
-
-def text_of(result: dict[str, Any]) -> str:
-    return result["structuredContent"]["text"]
 
 
 async def tell(web: Web, session: str, question: Any, result: Any, token: str | None = None) -> int:
@@ -61,6 +29,7 @@ async def question(stream: Tap) -> dict[str, Any]:
     return message
 
 
+@on_one_database
 async def test_several_rounds_in_the_handshake_era(web: Web) -> None:
     scripts["converse"] = converse
     token = await web.token()
@@ -72,29 +41,17 @@ async def test_several_rounds_in_the_handshake_era(web: Web) -> None:
             given = answer_to(message["method"], message.get("params", {}))
             assert await tell(web, session, message["id"], given, token) == 202
     assert message is not None
-    assert text_of(message["result"]) == "Ada Lovelace at file:///home/ada"
+    assert text_of(message["result"]) == SAID
     assert sorted(asked) == sorted(["elicitation/create", "sampling/createMessage", "roots/list", "elicitation/create"])
 
 
 async def test_several_rounds_in_2026_07_28(web: Web) -> None:
-    scripts["converse"] = converse
-    token = await web.token()
-    params: dict[str, Any] = {"name": "play_script", "arguments": {"name": "converse"}}
-    rounds: list[list[str]] = []
-    for _ in range(9):
-        result = (await web.modern("tools/call", token, capabilities=ABLE, **params)).json()["result"]
-        if result["resultType"] != "input_required":
-            break
-        wanted: dict[str, Any] = result["inputRequests"]
-        rounds.append(sorted(each["method"] for each in wanted.values()))
-        params["inputResponses"] = {
-            key: answer_to(each["method"], each.get("params", {})) for key, each in wanted.items()
-        }
-        params["requestState"] = result["requestState"]
-    assert text_of(result) == "Ada Lovelace at file:///home/ada"
+    said, rounds = await play_rounds(web, await web.token())
+    assert said == SAID
     assert rounds == [["elicitation/create"], ["roots/list", "sampling/createMessage"], ["elicitation/create"]]
 
 
+@on_one_database
 async def test_the_state_between_rounds_is_no_use_to_another_identity(web: Web) -> None:
     scripts["converse"] = converse
     ada, bob = await web.token(), await web.token(None)
@@ -109,6 +66,7 @@ async def test_the_state_between_rounds_is_no_use_to_another_identity(web: Web) 
     assert own.json()["result"]["resultType"] == "input_required"
 
 
+@on_one_database
 async def test_answers_of_others_are_not_taken(web: Web) -> None:
     ada, bob = await web.token(), await web.token(None)
     session, other = await web.initialize(ada, **ABLE), await web.initialize(bob, **ABLE)

@@ -125,6 +125,8 @@ async def serving(fleet: Fleet) -> AsyncIterator[Web]:
     server, hub, authenticator = make_server(platform), Hub(platform), make_authenticator(platform.settings)
     endpoint = Endpoint(platform, server, hub, authenticator)
     with socket.create_server((platform.settings.host, 0)) as listener:
+        # As `rookery up` does: asyncio does not set it for such a socket, and answers would take 40 ms.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         runner = uvicorn.Server(web_config(WebApp(platform, authenticator, endpoint)))
         runner.capture_signals = contextlib.nullcontext  # type: ignore[method-assign]
         task = asyncio.create_task(runner.serve(sockets=[listener]))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 METHODS = "GET, HEAD, POST, DELETE, OPTIONS"
 STATELESS_METHODS = "GET, HEAD, POST, OPTIONS"
 GRACE_S = 1.0
+LAST_WORD_S = 0.2
 LATER = "try again in a moment; the server's log says what is wrong"
 log = logging.getLogger("rookery.http")
 
@@ -45,6 +46,8 @@ class Endpoint:
         self.stateful = settings.http_sessions != "stateless"
         self.methods = METHODS if self.stateful else STATELESS_METHODS
         self.exchanges: set[Exchange] = set()
+        self.reading: set[asyncio.Task[Any]] = set()
+        """Requests whose body has yet to come."""
         self.table = SessionTable(platform, hub)
         self.closing = False
         self.asks_for_scopes = authenticator.mode == "oauth"
@@ -61,6 +64,13 @@ class Endpoint:
             await self._serve(http, headers, receive, send)
         except Refusal as refusal:
             await send_refusal(send, refusal, headers)
+        except asyncio.CancelledError:
+            if not self.closing:
+                raise
+            # What had no answer yet gets this one; otherwise there is nothing left to say.
+            with contextlib.suppress(RuntimeError, TimeoutError):
+                async with asyncio.timeout(LAST_WORD_S):
+                    await send_refusal(send, _stopping(), headers)
         except RookeryError as error:
             # Rights or the database went away after the caller was known.
             await send_refusal(send, _refused(error.http, error, ()), headers)
@@ -73,7 +83,7 @@ class Endpoint:
 
     async def _serve(self, http: HttpRequest, headers: Headers, receive: Receive, send: Send) -> None:
         if self.closing:
-            raise Refusal(503, "the server is stopping", headers=((b"retry-after", b"5"), (b"connection", b"close")))
+            raise _stopping()
         match http.method:
             case "POST":
                 await self._posts.serve(http, headers, receive, send)
@@ -104,7 +114,8 @@ class Endpoint:
             self._count_attempt("failed")
             # Whoever it is has proven nothing yet, and the message may tell where the database is.
             log.error("a caller could not be looked up: %s", error.message)
-            raise _refused(503, ServiceUnavailable("the server cannot look up who you are", hint=LATER), ()) from None
+            trouble = ServiceUnavailable("the server cannot look up who you are", hint=LATER)
+            raise _refused(503, trouble, ((b"retry-after", b"5"),)) from None
         self._count_attempt("accepted")
         return credential, identity
 
@@ -166,6 +177,8 @@ class Endpoint:
     async def close(self) -> None:
         """Take nothing more in, let calls finish for a moment, then end what is left, each with an answer."""
         self.closing = True
+        for task in self.reading:
+            task.cancel()
         self.table.quieten()
         for session in {exchange.listening for exchange in self.exchanges if exchange.listening is not None}:
             session.close_streams()
@@ -175,6 +188,10 @@ class Endpoint:
         for exchange in list(self.exchanges):
             exchange.cancel("stopped")
         await self.table.close()
+
+
+def _stopping() -> Refusal:
+    return Refusal(503, "the server is stopping", headers=((b"retry-after", b"5"), (b"connection", b"close")))
 
 
 def _refused(status: int, error: RookeryError, headers: Headers) -> Refusal:

@@ -240,16 +240,13 @@ class Exchange:
         stream, pump = self._stream, self._pump
         if stream is None or pump is None:
             return
-        if pump.done():
-            # The client may have come back already, by another request.
+        # If ours has ended, the client may have come back already, by another request.
+        if not pump.done() or stream.written:
             stream.release()
+        if pump.done():
             return
         if self._watch is not None:
             self._watch.cancel()
-        # The frame from which the client resumes has to be out first.
-        while not pump.done() and not stream.told:
-            await asyncio.sleep(0)
-        stream.release()
         await asyncio.wait((pump,))
         await self._send({"type": "http.response.body", "body": b""})
 
@@ -302,6 +299,9 @@ class Exchange:
             task.cancel()
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
+        # They know of this exchange as it knows of them: memory would grow until the collector comes by.
+        self._watch = self._pump = self._long = self._task = None
+        self.message_metadata.close_sse_stream = None
 
 
 class Notice:

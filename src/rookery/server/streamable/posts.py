@@ -1,5 +1,6 @@
 """POST: a message of any revision, told apart by its headers, and answered in the way of its revision."""
 
+import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -58,7 +59,7 @@ class Posts:
         check_body_headers(http, self._max_bytes)
         if not (http.accepts_json or http.accepts_sse):
             raise Refusal(406, "the client must accept application/json and text/event-stream")
-        message = parse(await read_body(receive, self._max_bytes))
+        message = parse(await self._body(receive))
         if self._plain and http.accepts_json and message.get("method") != LISTEN:
             http.accepts_sse = False
         if self._is_modern(http, message):
@@ -67,6 +68,16 @@ class Posts:
             await self._stateful(http, headers, message, credential, identity, receive, send)
         else:
             await self._stateless(http, headers, message, identity, receive, send)
+
+    async def _body(self, receive: Receive) -> bytes:
+        """The whole body. A server that stops does not wait for the rest of one."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._endpoint.reading.add(task)
+        try:
+            return await read_body(receive, self._max_bytes)
+        finally:
+            self._endpoint.reading.discard(task)
 
     def _is_modern(self, http: HttpRequest, message: dict[str, Any]) -> bool:
         """Whether the message is of the era without a handshake; one of no revision that we speak is refused."""

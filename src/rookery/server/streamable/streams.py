@@ -18,7 +18,7 @@ RETRY_MS = 1000
 class Stream:
     """Frames in order. `number` is given to a stream that may be resumed: its frames carry ids and are kept."""
 
-    __slots__ = ("_bytes", "_closed", "_frames", "_last", "_sent", "_turn", "_wake", "number")
+    __slots__ = ("_bytes", "_closed", "_frames", "_last", "_leaving", "_sent", "_turn", "_wake", "_writers", "number")
 
     def __init__(self, number: int | None = None) -> None:
         self.number = number
@@ -26,8 +26,8 @@ class Stream:
         self._bytes = 0
         self._last = 0
         self._sent = 0
-        self._turn = 0
-        self._closed = False
+        self._turn = self._writers = 0
+        self._closed = self._leaving = False
         self._wake = asyncio.Event()
 
     @property
@@ -46,9 +46,9 @@ class Stream:
         return self._last - len(self._frames)
 
     @property
-    def told(self) -> bool:
-        """Whether everything said so far is on its way."""
-        return self._sent == self._last
+    def written(self) -> bool:
+        """Whether there is a connection that it is written to."""
+        return self._writers > 0
 
     @property
     def size(self) -> int:
@@ -60,7 +60,8 @@ class Stream:
 
     def prime(self) -> None:
         """A frame without content, from which the next listener can resume before anything was said."""
-        self.release()
+        # Whoever listens now would take it.
+        self._turn += 1
         self._add(b"retry: %d\r\ndata: \r\n\r\n" % RETRY_MS)
 
     def _add(self, frame: bytes) -> None:
@@ -81,8 +82,8 @@ class Stream:
         self._wake.set()
 
     def release(self) -> None:
-        """Let go of the connection that is being written to; the client may come back for the rest."""
-        self._turn += 1
+        """Let go of the connection that is written to once it has what was said; the client may come back."""
+        self._leaving = True
         self._wake.set()
 
     async def pump(self, send: Send, after: int | None = None) -> bool:
@@ -93,6 +94,13 @@ class Stream:
         self._turn += 1
         self._wake.set()
         turn, sent = self._turn, self._sent if after is None else after
+        self._writers += 1
+        try:
+            return await self._write_on(send, turn, sent)
+        finally:
+            self._writers -= 1
+
+    async def _write_on(self, send: Send, turn: int, sent: int) -> bool:
         while turn == self._turn:
             self._wake.clear()
             if sent < self._last:
@@ -101,6 +109,9 @@ class Stream:
                 await _write(send, part)
             elif self._closed:
                 return True
+            elif self._leaving:
+                self._leaving = False
+                return False
             else:
                 await self._news(send)
         return False
