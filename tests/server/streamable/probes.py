@@ -61,7 +61,7 @@ async def count_aloud(ctx: Context, args: Times) -> Said:
 
 @tool(title="Ask", effect="external", action="probe:run", **COMMON)
 async def ask_name(ctx: Context, args: NoInput) -> Said:
-    """Ask the person at the client for a name. Use it in tests only. Returns a greeting, or says that nobody answered."""
+    """Ask the person at the client for a name. Use it in tests only. Returns a greeting, if somebody answered."""
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     answer = await ctx.elicit("What is your name?", schema)
     return Said(text=f"hello {answer['name']}" if answer else "nobody answered")

@@ -184,3 +184,18 @@ async def test_listeners_that_come_and_go_leave_nothing(trusting: Web) -> None:
         await many(200, listen)
         await until(lambda: not trusting.endpoint.exchanges, "no stream is left")
         await trusting.endpoint.table.end(list(trusting.endpoint.table._open.values()), "client")
+
+
+async def test_a_session_is_not_idle_while_somebody_listens_or_a_call_runs(make_web: MakeWeb) -> None:
+    async with make_web(auth_mode="none", http_session_idle_s=0.4) as web:
+        listening, calling, idle = [await opened(web) for _ in range(3)]
+        async with Tap(web.port) as listener, Tap(web.port) as caller:
+            await listener.ask(method="GET", accept="text/event-stream", content_type=None, **on(listening))
+            await caller.send(request(call("wait_for", name="busy"), **on(calling)))
+            await until(lambda: idle not in web.endpoint.table._open, "the idle one ends")
+            assert web.endpoint.table._open.keys() == {listening, calling}
+            probes.waiting["busy"].set()
+            await caller.head()
+            assert "result" in await caller.json()
+        await until(lambda: not len(web.endpoint.table), "the others end when they are idle too")
+        assert await recorded(web) == {"idle": 3}
