@@ -1,5 +1,6 @@
 """What every test may ask for. Databases are made here, a platform on them in platform_fixtures.py."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ SERVER_FOLDER = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A run in the background has it so, and the programs under test would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     given: dict[str, Any] | None = getattr(config, "workerinput", None)
     if given is None:
         server = config.stash[SERVER] = PostgresServer()

@@ -20,7 +20,7 @@ async def test_an_unsupported_revision_is_refused_and_the_supported_ones_are_nam
         for answer in answers:
             assert answer.status_code == 400, version
             error = answer.json()["error"]
-            assert error["data"] == {"supported": SUPPORTED, "requested": version}
+            assert error["data"] == {"supported": [MODERN], "requested": version}
             assert all(supported in error["message"] for supported in SUPPORTED)
     assert (await trusting.call(session, "ping")).status_code == 200
 

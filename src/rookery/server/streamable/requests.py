@@ -95,7 +95,8 @@ def unsupported_version(version: str, request_id: int | str | None = None) -> Re
         400,
         f"this server speaks {', '.join(SUPPORTED)}",
         code=types.UNSUPPORTED_PROTOCOL_VERSION,
-        data={"supported": SUPPORTED, "requested": version[:100]},
+        # Those that `server/discover` names: with the others a client has to shake hands first.
+        data={"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version[:100]},
         request_id=request_id,
     )
 
