@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import mcp_types as types
 from mcp.server.connection import Connection
-from mcp.server.runner import ServerRunner, serve_one
+from mcp.server.runner import ServerRunner
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
@@ -117,7 +117,8 @@ class Posts:
             verdict.protocol_version, verdict.client_info, verdict.client_capabilities
         )
         exchange = Exchange(http, send, receive, message, headers=headers, modern=True)
-        handling = serve_one(self._server, exchange, method, params, connection=connection, lifespan_state=identity)
+        runner = ServerRunner(self._server, connection, identity)
+        handling = runner.on_request(exchange, method, params)
         await self._exchange(exchange, handling, listening=identity if method == LISTEN else None)
 
     def _check_mirrored(self, http: HttpRequest, message: dict[str, Any]) -> None:
