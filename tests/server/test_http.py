@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -162,3 +163,19 @@ def test_a_signal_ends_it_soon_and_cleanly_though_clients_are_connected(
     finally:
         idle.close()
         unfinished.close()
+
+
+def test_other_programs_find_the_port_of_the_running_server_and_no_other(place: Place, up: Up) -> None:
+    def printed() -> subprocess.CompletedProcess[str]:
+        words = f"connect claude --http --print --command {sys.executable}"
+        command = [sys.executable, "-m", "rookery.entry", *words.split()]
+        environ = {**place.environment(), "HOME": str(place.home)}
+        return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    assert f"http://127.0.0.1:{up.port}/mcp" in printed().stdout
+    kept = place.home / "port"
+    assert (kept.read_text(), kept.stat().st_mode & 0o777) == (str(up.port), 0o600)
+    up.process.kill()
+    up.process.wait(PATIENCE_S)
+    assert kept.exists()
+    assert "the settings leave the port open" in printed().stderr

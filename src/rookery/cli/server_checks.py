@@ -9,19 +9,9 @@ import stat
 
 from rookery.cli.machine import Finding, Machine
 from rookery.relay import socket_path
+from rookery.server.address import is_live
 
 PATIENCE_S = 2.0
-
-
-def is_live(path: str) -> bool:
-    """Whether somebody listens on this unix socket."""
-    with socket.socket(socket.AF_UNIX) as caller:
-        caller.settimeout(PATIENCE_S)
-        try:
-            caller.connect(path)
-        except OSError:
-            return False
-        return True
 
 
 def check_socket(machine: Machine) -> Finding:

@@ -16,6 +16,7 @@ from rookery.around.logs import configure_logs
 from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError
 from rookery.db.server_lock import server_lock
+from rookery.server.address import published_port
 from rookery.server.auth import make_authenticator
 from rookery.server.http import WebApp
 from rookery.server.hub import Hub
@@ -41,9 +42,11 @@ def serve(settings: Settings, make_platform: "Callable[[Settings], Platform]", a
     with server_lock(settings.home, hint=ONE_SERVER), contextlib.closing(_bind(settings)) as listener:
         configure_logs(settings.log_level, folder=settings.logs)
         configure_tracing("rookery")
-        platform = make_platform(replace(settings, port=listener.getsockname()[1]))
+        port = listener.getsockname()[1]
+        platform = make_platform(replace(settings, port=port))
         try:
-            run(_serve(platform, listener, announce))
+            with published_port(settings.home, port):
+                run(_serve(platform, listener, announce))
         finally:
             platform.close()
 

@@ -70,6 +70,7 @@ def running_program() -> str:
 
 def address_of(environ: Mapping[str, str], url: str | None = None) -> tuple[str, bool]:
     """Where the server of this home answers clients, unless `url` says it, and whether it wants a token of ours."""
+    from rookery.server.address import running_port
     from rookery.settings import load_settings
 
     settings = load_settings(environ=environ)
@@ -81,10 +82,11 @@ def address_of(environ: Mapping[str, str], url: str | None = None) -> tuple[str,
         return url, wants_token
     if not settings.http_mcp:
         raise UnusableError("the settings say that this server does not speak MCP over HTTP (http_mcp)")
-    if not settings.public_url and not settings.port:
+    port = running_port(settings.home) or settings.port
+    if not settings.public_url and not port:
         raise UnusableError("the settings leave the port open (0); name the address with --url")
     host = EVERYWHERE.get(settings.host, f"[{settings.host}]" if ":" in settings.host else settings.host)
-    origin = settings.public_url.rstrip("/") or f"http://{host}:{settings.port}"
+    origin = settings.public_url.rstrip("/") or f"http://{host}:{port}"
     return origin + settings.http_path, wants_token
 
 
