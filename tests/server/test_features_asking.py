@@ -15,7 +15,7 @@ from tests.server.processes import Client, outcome
 
 CAN = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
 OLD, NEW = "2025-11-25", "2026-07-28"
-ROOTS = {"roots": [{"uri": "file:///work/app", "name": "app"}]}
+ROOTS = {"roots": [{"uri": "file:///home/ada/app", "name": "app"}]}
 SAID = {"role": "assistant", "content": {"type": "text", "text": "well"}, "model": "m", "stopReason": "endTurn"}
 INVALID_STATE = {
     "code": -32602,
@@ -47,7 +47,7 @@ def new(home: Place, direct: bool) -> Client:
     return connect(home, NEW, direct=direct, **CAN)
 
 
-EVERYTHING = "accept {'name': 'Ada'} well ['file:///work/app']"
+EVERYTHING = "accept {'name': 'Ada'} well ['file:///home/ada/app']"
 
 
 def test_everything_is_asked_at_once_before_2026(old: Client) -> None:

@@ -92,7 +92,7 @@ async def model(context: Any, params: types.CreateMessageRequestParams) -> types
 
 
 async def folders(context: Any) -> types.ListRootsResult:
-    return types.ListRootsResult(roots=[types.Root(uri="file:///work/app")])  # pyright: ignore[reportArgumentType]
+    return types.ListRootsResult(roots=[types.Root(uri="file:///home/ada/app")])  # pyright: ignore[reportArgumentType]
 
 
 ABLE = {"elicitation_callback": person, "sampling_callback": model, "list_roots_callback": folders}
@@ -104,7 +104,7 @@ async def test_a_client_answers_round_after_round_by_itself(place: Place, connec
         answer = await client.call_tool("ask_in_rounds", {"message": "hi"})
         assert answer.structured_content == {"said": "hi ['Ada', 'Ada'] 1 well"}
         answer = await client.call_tool("ask_everything", {})
-        assert answer.structured_content == {"said": "accept {'name': 'Ada'} well ['file:///work/app']"}
+        assert answer.structured_content == {"said": "accept {'name': 'Ada'} well ['file:///home/ada/app']"}
         (part,) = (await client.read_resource("asked://hi")).contents
         assert part.text == "hi {'name': 'Ada'}"
         got = await client.get_prompt("asked_prompt", {"message": "hi"})

@@ -1,6 +1,7 @@
 """What resources and prompts have in common: they are had with the right of a tool, and run as a tool is."""
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
@@ -13,7 +14,7 @@ Complete = Mapping[str, Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(ABC):
     """A resource or a prompt as it was declared; with its record, once the registry knows the tool that it names."""
 
     name: str
@@ -41,9 +42,9 @@ class Declared:
             raise RuntimeError(f"the {self.kind} {self.name} is in no registry")
         return self.record
 
+    @abstractmethod
     def form(self, value: Any) -> Any:
         """What the handler gave as `output`, or SerializationError."""
-        raise NotImplementedError
 
     def sealed(self, right: Tool) -> Self:
         """The same with its record, which has the rights of `right` and nothing more."""
