@@ -40,8 +40,8 @@ RESOURCE_NOT_FOUND = -32002
 @sealed
 async def call_tool(ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult | types.InputRequiredResult:
     session: Session = ctx.lifespan_context
-    if len(params.name) > MAX_NAME:
-        raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name[:MAX_NAME]}…")
+    if not could_be_name(params.name):
+        raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name[:MAX_NAME]}")
     door = ClientDoor(ctx, params)
     request = new_id("req")
     try:
@@ -106,6 +106,8 @@ async def get_prompt(
 ) -> types.GetPromptResult | types.InputRequiredResult:
     session: Session = ctx.lifespan_context
     name = params.name[:MAX_NAME]
+    if not could_be_name(params.name):
+        raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown prompt: {name}")
     prompt = session.platform.registry.prompt(params.name)
 
     async def run(actor: Actor, door: ClientDoor, request: str, trace: str | None) -> types.GetPromptResult:
@@ -149,6 +151,11 @@ async def _perform(
     if isinstance(answer, MCPError):
         raise answer
     return answer
+
+
+def could_be_name(name: str) -> bool:
+    """Whether something could have this name. Not every database could record that somebody looked for another."""
+    return len(name) <= MAX_NAME and name.isprintable()
 
 
 def missing_scopes(actor: Actor, tool: Tool) -> tuple[str, ...]:

@@ -46,6 +46,8 @@ class Hub:
     def __init__(self, platform: "Platform") -> None:
         self.sessions: set[Session] = set()
         self._platform = platform
+        self._again: set[Session] = set()
+        """Those who could not be looked up when rights had changed."""
         self._changed = asyncio.Event()
         # A dict for its order: what is published again before it was told is told once.
         self._heard_of: dict[tuple[str, str, str | None], None] = {}
@@ -76,7 +78,8 @@ class Hub:
             try:
                 now = self._platform.database.epoch(EPOCH)
                 changed, seen = seen is not None and now != seen, now
-                for session in [each for each in self.sessions if changed or each.outdated]:
+                again, self._again = self._again, set()
+                for session in [each for each in self.sessions if changed or each.outdated or each in again]:
                     await self._refresh(session)
                 await self._pass_on()
             except Exception:
@@ -100,6 +103,9 @@ class Hub:
                     session.streamed[listing] = names
                     await session.bus.publish(CHANGED[listing])
         except RookeryError as error:
+            if error.retryable:
+                self._again.add(session)
+                return
             log.warning("a session lost its identity: %s", error.message, extra={"session": session.id})
             session.close_streams()
 

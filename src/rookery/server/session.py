@@ -110,6 +110,12 @@ class Session:
         actor = self._resolved.actor
         return json.dumps([actor.tenant, actor.auth.client, actor.subject])
 
+    def apart(self) -> "Session":
+        """The same identity for one request alone: what that request sets is nobody else's."""
+        apart = Session(self.platform, self.binding, self._resolved, self._epoch)
+        apart._listed = self._listed
+        return apart
+
     async def tools(self) -> list[Tool]:
         """The tools that this session may call now."""
         actor = await self.actor()

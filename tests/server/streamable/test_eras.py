@@ -56,3 +56,10 @@ async def test_answers_are_event_streams_where_the_settings_say_so(make_web: Mak
         assert message["result"]["structuredContent"]["status"] == "pong"
         modern = await web.modern("tools/call", name="ping", arguments={})
         assert events(modern.text)[0]["result"]["structuredContent"]["status"] == "pong"
+
+
+async def test_a_second_handshake_on_a_session_tells_the_agent_who_it_is_as_the_first_did(trusting: Web) -> None:
+    first = await trusting.post(initialize())
+    again = await trusting.post(initialize(), mcp_session_id=first.headers["mcp-session-id"])
+    assert again.json()["result"] == first.json()["result"]
+    assert "You are" in again.json()["result"]["instructions"]

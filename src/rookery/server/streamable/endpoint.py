@@ -73,7 +73,8 @@ class Endpoint:
                     await send_refusal(send, _stopping(), headers)
         except RookeryError as error:
             # Rights or the database went away after the caller was known.
-            await send_refusal(send, _refused(error.http, error, ()), headers)
+            challenge = self._challenge(HttpRequest(scope), error) if isinstance(error, Unauthorized) else ()
+            await send_refusal(send, _refused(error.http, error, challenge), headers)
         except Exception:
             log.exception("a request failed unexpectedly")
             # If the answer had begun already, there is nothing left to say.
@@ -108,8 +109,7 @@ class Endpoint:
             identity = await self._identities.session(credential)
         except Unauthorized as error:
             self._count_attempt("refused")
-            challenge = self._auth.challenge(error, self._metadata_address(http))
-            raise _refused(401, error, ((b"www-authenticate", challenge.encode("latin-1")),)) from None
+            raise _refused(401, error, self._challenge(http, error)) from None
         except RookeryError as error:
             self._count_attempt("failed")
             # Whoever it is has proven nothing yet, and the message may tell where the database is.
@@ -131,8 +131,10 @@ class Endpoint:
 
     def wanting(self, http: HttpRequest) -> Headers:
         """What tells an OAuth client which scopes to come back with."""
-        lacking = PermissionDenied("the token lacks a scope")
-        challenge = self._auth.challenge(lacking, self._metadata_address(http), http.missing_scopes)
+        return self._challenge(http, PermissionDenied("the token lacks a scope"))
+
+    def _challenge(self, http: HttpRequest, error: RookeryError) -> Headers:
+        challenge = self._auth.challenge(error, self._metadata_address(http), http.missing_scopes)
         return ((b"www-authenticate", challenge.encode("latin-1")),)
 
     async def session(self, http: HttpRequest, credential: Credential, identity: Session) -> HttpSession:
@@ -142,10 +144,13 @@ class Endpoint:
             raise Refusal(400, "the header Mcp-Session-Id is missing; initialize opens a session")
         session = self.table.get(session_id, owner_of(await identity.actor()))
         if session is None:
-            raise Refusal(404, "the session is not found or has expired; initialize opens a new one")
+            raise _unknown_session()
         if session.credential != credential.key:
             binding = replace(credential.binding, session=session.session.id)
-            self.table.switch(session, await open_session(self.platform, binding), credential.key)
+            newer = await open_session(self.platform, binding)
+            if session.ended:
+                raise _unknown_session()
+            self.table.switch(session, newer, credential.key)
         return session
 
     async def _listen(self, http: HttpRequest, headers: Headers, receive: Receive, send: Send) -> None:
@@ -188,6 +193,10 @@ class Endpoint:
         for exchange in list(self.exchanges):
             exchange.cancel("stopped")
         await self.table.close()
+
+
+def _unknown_session() -> Refusal:
+    return Refusal(404, "the session is not found or has expired; initialize opens a new one")
 
 
 def _stopping() -> Refusal:

@@ -147,6 +147,7 @@ class Posts:
         if "method" not in message or "id" not in message:
             await send_empty(send, 202, headers)
             return
+        identity = identity.apart()
         connection = Connection.from_envelope(http.headers.get(VERSION, types.DEFAULT_NEGOTIATED_VERSION), None, None)
         options = await init_options(self._server, identity) if message["method"] == "initialize" else None
         runner = ServerRunner(self._server, connection, identity, init_options=options)
@@ -164,13 +165,16 @@ class Posts:
         send: Send,
     ) -> None:
         if message.get("method") == "initialize" and "id" in message and "mcp-session-id" not in http.headers:
-            self._endpoint.table.admit()
-            exchange = Exchange(http, send, receive, message, headers=headers, modern=False)
-            await self._exchange(exchange, self._shake_hands(exchange, message, credential, identity))
+            session_id = new_session_id()
+            with self._endpoint.table.place_for(session_id):
+                exchange = Exchange(http, send, receive, message, headers=headers, modern=False)
+                await self._exchange(exchange, self._shake_hands(session_id, exchange, message, credential, identity))
             return
         session = await self._endpoint.session(http, credential, identity)
         headers = (*headers, *session.header)
-        runner = ServerRunner(self._server, session.connection, session.session)
+        again = message.get("method") == "initialize"
+        options = await init_options(self._server, session.session) if again else None
+        runner = ServerRunner(self._server, session.connection, session.session, init_options=options)
         if "method" not in message:
             session.answered(message)
         elif "id" not in message:
@@ -185,10 +189,10 @@ class Posts:
         await send_empty(send, 202, headers)
 
     async def _shake_hands(
-        self, exchange: Exchange, message: dict[str, Any], credential: Credential, identity: Session
+        self, session_id: str, exchange: Exchange, message: dict[str, Any], credential: Credential, identity: Session
     ) -> dict[str, Any]:
         """Open a session. It counts once the handshake has succeeded and the record has it."""
-        session_id, plain = new_session_id(), exchange.headers
+        plain = exchange.headers
         # Already now: an answer that takes long begins as a stream before it is there.
         exchange.headers = (*plain, session_header(session_id))
         try:
@@ -207,11 +211,13 @@ class Posts:
     async def _on_session(self, session: HttpSession, exchange: Exchange, handling: Awaitable[dict[str, Any]]) -> None:
         key = coerce_request_id(exchange.request_id)
         session.running[key] = exchange
+        session.calls.add(exchange)
         session.busy += 1
         try:
             await self._exchange(exchange, handling)
         finally:
             session.left()
+            session.calls.discard(exchange)
             if session.running.get(key) is exchange:
                 del session.running[key]
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from rookery.core.errors import RookeryError
@@ -33,6 +34,7 @@ class SessionTable:
         self._hub = hub
         self._server = new_id("srv")
         self._open: dict[str, HttpSession] = {}
+        self._opening: set[str] = set()
         self._idle_s = float(platform.settings.http_session_idle_s)
         platform.metrics.level("mcp_sessions_active", lambda: len(self._open))
         self._task = asyncio.create_task(self._watch())
@@ -50,18 +52,24 @@ class SessionTable:
         session.seen = time.monotonic()
         return session
 
-    def admit(self) -> None:
-        """Refuse if no further session may be opened."""
+    @contextlib.contextmanager
+    def place_for(self, session_id: str) -> Generator[None]:
+        """Keep a place while the session's handshake runs. Refuses if no further session may be opened."""
         most = self._platform.settings.http_max_sessions
-        if len(self._open) >= most:
+        if len(self._open) + len(self._opening - self._open.keys()) >= most:
             self._count("rejected")
             raise Refusal(503, f"{most} sessions are open; end one first", headers=((b"retry-after", b"30"),))
+        self._opening.add(session_id)
+        try:
+            yield
+        finally:
+            self._opening.discard(session_id)
 
     async def add(self, session: HttpSession) -> None:
         """Take in a session that has shaken hands; it is in the record before its client learns its id."""
         actor = await session.session.actor()
         about = session.connection.client_params
-        program = f"{about.client_info.name} {about.client_info.version}"[:200] if about is not None else None
+        program = f"{about.client_info.name} {about.client_info.version}"[:200] if about is not None else ""
         row = {
             "id": session.session.id,
             "tenant": session.owner[0],
@@ -69,16 +77,18 @@ class SessionTable:
             "subject": session.owner[2],
             "kind": actor.kind,
             "agent": actor.agent,
-            "program": program,
+            # Not every database can keep every character.
+            "program": "".join(filter(str.isprintable, program)) or None,
             "revision": session.connection.protocol_version,
         }
         self._open[session.id] = session
         try:
             await self._platform.database.change(lambda tx: ClientSessions(tx, self._server).opened(**row))
         except BaseException:
-            del self._open[session.id]
+            self._open.pop(session.id, None)
             raise
-        self._hub.join(session.session)
+        if not session.ended:
+            self._hub.join(session.session)
         self._count("created")
 
     def _count(self, event: str) -> None:
@@ -124,13 +134,19 @@ class SessionTable:
             await asyncio.sleep(min(TICK_S, self._idle_s / 4))
             try:
                 await self._end_those([session for session in self._open.values() if self._is_idle(session)], "idle")
-                await self._end_those([one for one in list(self._open.values()) if await _lost(one)], "right lost")
+                await self._end_lost()
                 if time.monotonic() - told_at > SEEN_S:
                     told_at = time.monotonic()
                     await self._tell_seen()
             except Exception:
                 # The next look may find the database well again.
                 log.exception("sessions could not be looked after")
+
+    async def _end_lost(self) -> None:
+        looked_at = [(session, session.session) for session in self._open.values()]
+        lost = [(session, identity) for session, identity in looked_at if await _lost(identity)]
+        # One that came with a newer credential meanwhile goes on.
+        await self._end_those([session for session, identity in lost if session.session is identity], "right lost")
 
     async def _end_those(self, sessions: list[HttpSession], how: str) -> None:
         if sessions:
@@ -157,11 +173,14 @@ class SessionTable:
         await self.end(list(self._open.values()), "server stopped", "stopped")
 
 
-async def _lost(session: HttpSession) -> bool:
+async def _lost(session: Session) -> bool:
     """Whether the identity of a session is gone: a revoked token must not keep a stream open."""
     try:
-        await session.session.actor()
+        await session.actor()
     except RookeryError as error:
-        log.info("a session lost its right: %s", error.message, extra={"session": session.session.id})
+        if error.retryable:
+            # That it could not be looked up says nothing about the right.
+            return False
+        log.info("a session lost its right: %s", error.message, extra={"session": session.id})
         return True
     return False

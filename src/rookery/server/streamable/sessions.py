@@ -56,6 +56,8 @@ class HttpSession:
         self.connection = Connection.for_loop(self, session_id=session.id)
         self.standalone = Stream(0)
         self.running: dict[int | str, Exchange] = {}
+        self.calls: set[Exchange] = set()
+        """All that run. Of calls to which a client gave the same id, `running` knows the newest alone."""
         self.busy = 0
         self.seen = time.monotonic()
         self.ended = False
@@ -169,7 +171,7 @@ class HttpSession:
     def end(self, why: Why = "ended") -> None:
         """Close every stream, end every call, give up every question."""
         self.ended = True
-        for exchange in list(self.running.values()):
+        for exchange in list(self.calls):
             exchange.cancel(why)
         gone = ErrorData(code=CONNECTION_CLOSED, message="the session has ended")
         for waiting in self._asked.values():
@@ -177,5 +179,5 @@ class HttpSession:
                 waiting.set_exception(MCPError.from_error_data(gone))
         self.standalone.close()
         for stream in self._streams.values():
-            if not any(stream is exchange.stream for exchange in self.running.values()):
+            if not any(stream is exchange.stream for exchange in self.calls):
                 stream.close()
