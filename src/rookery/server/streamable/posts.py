@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import mcp_types as types
@@ -41,6 +41,29 @@ if TYPE_CHECKING:
 LISTEN = "subscriptions/listen"
 
 
+@dataclass(slots=True)
+class Post:
+    """One message that came in, from whom, and the way back."""
+
+    http: HttpRequest
+    headers: Headers
+    message: dict[str, Any]
+    credential: Credential
+    identity: Session
+    receive: Receive
+    send: Send
+
+    def exchange(self, *, modern: bool = False, back: HttpSession | None = None) -> Exchange:
+        """The answer to it, on its way."""
+        return Exchange(
+            self.http, self.send, self.receive, self.message, headers=self.headers, modern=modern, back=back
+        )
+
+    async def accepted(self) -> None:
+        """It was taken, and there is nothing to say to it."""
+        await send_empty(self.send, 202, self.headers)
+
+
 class Posts:
     """Answers POST requests of an endpoint."""
 
@@ -62,12 +85,13 @@ class Posts:
         message = parse(await self._body(receive))
         if self._plain and http.accepts_json and message.get("method") != LISTEN:
             http.accepts_sse = False
+        post = Post(http, headers, message, credential, identity, receive, send)
         if self._is_modern(http, message):
-            await self._modern(http, headers, message, identity, receive, send)
+            await self._modern(post)
         elif self._endpoint.stateful:
-            await self._stateful(http, headers, message, credential, identity, receive, send)
+            await self._stateful(post)
         else:
-            await self._stateless(http, headers, message, identity, receive, send)
+            await self._stateless(post)
 
     async def _body(self, receive: Receive) -> bytes:
         """The whole body. A server that stops does not wait for the rest of one."""
@@ -91,22 +115,15 @@ class Posts:
 
     # From 2026-07-28 on: every request stands for itself.
 
-    async def _modern(
-        self,
-        http: HttpRequest,
-        headers: Headers,
-        message: dict[str, Any],
-        identity: Session,
-        receive: Receive,
-        send: Send,
-    ) -> None:
+    async def _modern(self, post: Post) -> None:
+        http, message = post.http, post.message
         if "method" not in message:
             raise Refusal(400, "answers are not posted in this revision; they travel in the next request")
         if "id" not in message:
             # There is nothing that a notification could act on, but clients send them.
-            await send_empty(send, 202, headers)
+            await post.accepted()
             return
-        method, params = message["method"], message.get("params")
+        method = message["method"]
         verdict = classify_inbound_request(message, headers=http.headers)
         if isinstance(verdict, InboundLadderRejection):
             raise _rejected(verdict, message["id"])
@@ -116,10 +133,10 @@ class Posts:
         connection = Connection.from_envelope(
             verdict.protocol_version, verdict.client_info, verdict.client_capabilities
         )
-        exchange = Exchange(http, send, receive, message, headers=headers, modern=True)
-        runner = ServerRunner(self._server, connection, identity)
-        handling = runner.on_request(exchange, method, params)
-        await self._exchange(exchange, handling, listening=identity if method == LISTEN else None)
+        exchange = post.exchange(modern=True)
+        runner = ServerRunner(self._server, connection, post.identity)
+        handling = runner.on_request(exchange, method, message.get("params"))
+        await self._exchange(exchange, handling, listening=post.identity if method == LISTEN else None)
 
     def _check_mirrored(self, http: HttpRequest, message: dict[str, Any]) -> None:
         """Refuse a call whose headers and arguments say different things: a proxy may have looked at the headers."""
@@ -135,73 +152,56 @@ class Posts:
 
     # Before: a handshake, and a session unless there are none here.
 
-    async def _stateless(
-        self,
-        http: HttpRequest,
-        headers: Headers,
-        message: dict[str, Any],
-        identity: Session,
-        receive: Receive,
-        send: Send,
-    ) -> None:
+    async def _stateless(self, post: Post) -> None:
+        message = post.message
         if "method" not in message or "id" not in message:
-            await send_empty(send, 202, headers)
+            await post.accepted()
             return
-        identity = identity.apart()
-        connection = Connection.from_envelope(http.headers.get(VERSION, types.DEFAULT_NEGOTIATED_VERSION), None, None)
+        identity = post.identity.apart()
+        version = post.http.headers.get(VERSION, types.DEFAULT_NEGOTIATED_VERSION)
+        connection = Connection.from_envelope(version, None, None)
         options = await init_options(self._server, identity) if message["method"] == "initialize" else None
         runner = ServerRunner(self._server, connection, identity, init_options=options)
-        exchange = Exchange(http, send, receive, message, headers=headers, modern=False)
+        exchange = post.exchange()
         await self._exchange(exchange, runner.on_request(exchange, message["method"], message.get("params")))
 
-    async def _stateful(
-        self,
-        http: HttpRequest,
-        headers: Headers,
-        message: dict[str, Any],
-        credential: Credential,
-        identity: Session,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        if message.get("method") == "initialize" and "id" in message and "mcp-session-id" not in http.headers:
+    async def _stateful(self, post: Post) -> None:
+        http, message = post.http, post.message
+        method = message.get("method")
+        if method == "initialize" and "id" in message and "mcp-session-id" not in http.headers:
             session_id = new_session_id()
             with self._endpoint.table.place_for(session_id):
-                exchange = Exchange(http, send, receive, message, headers=headers, modern=False)
-                await self._exchange(exchange, self._shake_hands(session_id, exchange, message, credential, identity))
+                exchange = post.exchange()
+                await self._exchange(exchange, self._shake_hands(session_id, exchange, post))
             return
-        session = await self._endpoint.session(http, credential, identity)
-        headers = (*headers, *session.header)
-        again = message.get("method") == "initialize"
-        options = await init_options(self._server, session.session) if again else None
+        session = await self._endpoint.session(http, post.credential, post.identity)
+        post.headers = (*post.headers, *session.header)
+        options = await init_options(self._server, session.session) if method == "initialize" else None
         runner = ServerRunner(self._server, session.connection, session.session, init_options=options)
-        if "method" not in message:
-            session.answered(message)
-        elif "id" not in message:
-            if message["method"] == "notifications/cancelled":
-                session.cancelled(params_of(message))
-            await runner.on_notify(Notice(http), message["method"], message.get("params"))
-        else:
-            exchange = Exchange(http, send, receive, message, headers=headers, modern=False, back=session)
-            handling = runner.on_request(exchange, message["method"], message.get("params"))
-            await self._on_session(session, exchange, handling)
+        if method is not None and "id" in message:
+            exchange = post.exchange(back=session)
+            await self._on_session(session, exchange, runner.on_request(exchange, method, message.get("params")))
             return
-        await send_empty(send, 202, headers)
+        if method is None:
+            session.answered(message)
+        else:
+            if method == "notifications/cancelled":
+                session.cancelled(params_of(message))
+            await runner.on_notify(Notice(http), method, message.get("params"))
+        await post.accepted()
 
-    async def _shake_hands(
-        self, session_id: str, exchange: Exchange, message: dict[str, Any], credential: Credential, identity: Session
-    ) -> dict[str, Any]:
+    async def _shake_hands(self, session_id: str, exchange: Exchange, post: Post) -> dict[str, Any]:
         """Open a session. It counts once the handshake has succeeded and the record has it."""
         plain = exchange.headers
         # Already now: an answer that takes long begins as a stream before it is there.
         exchange.headers = (*plain, session_header(session_id))
         try:
-            binding = replace(credential.binding, session=record_id(session_id))
+            binding = replace(post.credential.binding, session=record_id(session_id))
             opened = await open_session(self._endpoint.platform, binding)
-            session = HttpSession(session_id, opened, owner_of(await identity.actor()), credential.key)
+            session = HttpSession(session_id, opened, owner_of(await post.identity.actor()), post.credential.key)
             options = await init_options(self._server, opened)
             runner = ServerRunner(self._server, session.connection, opened, init_options=options)
-            result = await runner.on_request(exchange, "initialize", message.get("params"))
+            result = await runner.on_request(exchange, "initialize", post.message.get("params"))
             await self._endpoint.table.add(session)
         except BaseException:
             exchange.headers = plain
