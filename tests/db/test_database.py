@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import exc
+from sqlalchemy.dialects import postgresql, sqlite
 
 from rookery.core.errors import Conflict, RookeryError, ServiceUnavailable
 from rookery.db.database import Database, open_database
@@ -62,6 +63,19 @@ async def test_a_write_that_breaks_a_constraint_leaves_nothing(database: Databas
     with pytest.raises(exc.IntegrityError):
         await database.change(sample.add("rook"))
     assert database.direct(lambda tx: tx.scalar(sa.text("SELECT count(*) FROM left_half"))) == 0
+
+
+def test_a_change_says_how_many_rows_it_touched(database: Database) -> None:
+    table = sa.table("left_half", sa.column("key"))
+    dialect = database.direct(lambda tx: tx.dialect)
+    insert = (sqlite if dialect == "sqlite" else postgresql).insert(table).on_conflict_do_nothing()
+
+    def work(tx: Tx) -> list[int]:
+        once = insert.values(key="a")
+        many = [{"key": "b"}, {"key": "c"}]
+        return [tx.run(once), tx.run(once), tx.run(sa.insert(table), many), tx.run(sa.delete(table))]
+
+    assert database.direct(work, write=True) == [1, 0, 2, 3]
 
 
 async def test_a_write_without_statements_is_recorded_like_any_other(database: Database) -> None:

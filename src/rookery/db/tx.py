@@ -11,6 +11,9 @@ _BUMP = sa.text(
     "ON CONFLICT (name) DO UPDATE SET value = epochs.value + 1 RETURNING value"
 )
 
+# Without it the count of an INSERT is -1 on PostgreSQL, whether or not a conflict kept the row out.
+_COUNTED = {"preserve_rowcount": True}
+
 
 class Tx:
     """Runs statements in the transaction that the pipeline opened. Stores never commit."""
@@ -39,9 +42,9 @@ class Tx:
 
     def run(self, statement: sa.Executable, rows: Sequence[Mapping[str, Any]] | None = None) -> int:
         """Run a change, once or for each of `rows`, and say how many rows it touched."""
-        if rows is None:
-            return cast("sa.CursorResult[Any]", self.connection.execute(statement)).rowcount
-        return cast("sa.CursorResult[Any]", self.connection.execute(statement, list(rows))).rowcount
+        given = None if rows is None else list(rows)
+        result = self.connection.execute(statement, given, execution_options=_COUNTED)
+        return cast("sa.CursorResult[Any]", result).rowcount
 
     def insert_rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Add rows by the driver's own call: a fifth of what SQLAlchemy costs, for what is written with every call."""
