@@ -85,5 +85,6 @@ def test_the_tokens_of_the_tools_add_up_to_those_of_the_listing(product: Registr
 def test_a_reading_tool_is_listed_as_reading(product: Registry) -> None:
     for tool in product:
         hints = wire_form(tool)["annotations"]
-        assert hints["readOnlyHint"] == (tool.effect == "read")
-        assert hints["openWorldHint"] == (tool.effect == "external")
+        assert hints.get("readOnlyHint", False) == (tool.effect == "read")
+        assert hints.get("openWorldHint", True) == tool.open_world
+        assert hints.get("destructiveHint", tool.effect != "read") == (tool.tier == "destructive")

@@ -25,13 +25,21 @@ def wire_form(tool: Tool) -> dict[str, Any]:
         "description": tool.description,
         "inputSchema": tool.input_schema,
         "outputSchema": tool.output_schema,
-        "annotations": {
-            "readOnlyHint": tool.effect == "read",
-            "destructiveHint": tool.tier == "destructive",
-            "idempotentHint": tool.idempotent or tool.effect == "read",
-            "openWorldHint": tool.effect == "external",
-        },
+        "annotations": _hints(tool),
     }
+
+
+def _hints(tool: Tool) -> dict[str, bool]:
+    """What a client may assume of the tool, as far as it differs from what the protocol has it assume anyway."""
+    if tool.effect == "read":
+        return {"readOnlyHint": True, "openWorldHint": False}
+    said = {
+        "destructiveHint": tool.tier == "destructive",
+        "idempotentHint": tool.idempotent,
+        "openWorldHint": tool.open_world,
+    }
+    assumed = {"destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+    return {name: value for name, value in said.items() if value != assumed[name]}
 
 
 def tokens(tool: Tool) -> int:

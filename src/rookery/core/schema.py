@@ -12,10 +12,14 @@ Json = dict[str, Any]
 
 
 def compact_schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Json:
-    """The schema of `model` without titles, references and null branches. Recursive models are refused."""
+    """The schema of `model` without titles, references and null branches. Recursive models are refused.
+
+    Of a result only the shape is told: we keep to it ourselves, so what else may not be there is no news to a reader.
+    """
     raw = model.model_json_schema(mode=mode)
     raw.pop("description", None)  # the class's docstring is for us
-    return cast(Json, _shrink(raw, raw.get("$defs", {}), (), mode == "validation"))
+    shrunk = cast(Json, _shrink(raw, raw.get("$defs", {}), (), mode == "validation"))
+    return shrunk if mode == "validation" else _outlined(shrunk)
 
 
 def _shrink(node: Any, defs: Json, path: tuple[str, ...], optional_is_absent: bool) -> Any:
@@ -54,3 +58,29 @@ def _without_null(node: Json) -> Json:
     kept = [branch for branch in branches if branch != {"type": "null"}]
     rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
     return {**kept[0], **rest} if len(kept) == 1 else {**rest, "anyOf": kept}
+
+
+def _outlined(node: Json) -> Json:
+    """Fields and their types; neither which of them must be there nor that there are no others."""
+    out = {key: value for key, value in node.items() if key not in ("required", "additionalProperties", "default")}
+    if "properties" in out:
+        out["properties"] = {
+            name: _outlined(value) for name, value in cast("dict[str, Json]", out["properties"]).items()
+        }
+    if isinstance(out.get("items"), dict):
+        out["items"] = _outlined(cast(Json, out["items"]))
+    if isinstance(node.get("additionalProperties"), dict):
+        out["additionalProperties"] = _outlined(cast(Json, node["additionalProperties"]))
+    if "anyOf" in out:
+        return _nullable(out, [_outlined(branch) for branch in cast("list[Json]", out["anyOf"])])
+    return out
+
+
+def _nullable(node: Json, branches: list[Json]) -> Json:
+    """`anyOf [X, null]` as X whose type may also be null."""
+    match branches:
+        case [{"type": str(kind)} as only, {"type": "null"}]:
+            rest = {key: value for key, value in node.items() if key != "anyOf"}
+            return {**only, **rest, "type": [kind, "null"]}
+        case _:
+            return {**node, "anyOf": branches}

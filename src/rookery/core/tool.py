@@ -78,6 +78,7 @@ class Tool:
     rate_per_minute: int | None
     idempotent: bool
     deprecated: bool
+    open_world: bool
     inline: bool
     timeout_s: float
     input: type[ToolInput]
@@ -159,13 +160,15 @@ def tool(
     rate_per_minute: int | None = None,
     idempotent: bool = False,
     deprecated: bool = False,
+    open_world: bool | None = None,
     inline: bool = False,
     timeout_s: float = DEFAULT_TIMEOUT_S,
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Declare the decorated handler as a tool.
 
     `requires` names a service without which the tool is hidden; `needs` names a setting or extra without which it
-    stays listed and its handler says what is missing. `inline` is for handlers that touch neither database nor
+    stays listed and its handler says what is missing. `open_world` is False for external handlers that touch nothing
+    but files of this machine. `inline` is for handlers that touch neither database nor
     files: they run on the event loop.
     """
 
@@ -202,6 +205,7 @@ def tool(
             rate_per_minute=rate_per_minute,
             idempotent=idempotent,
             deprecated=deprecated,
+            open_world=effect == "external" if open_world is None else open_world,
             inline=inline,
             timeout_s=timeout_s,
             input=given,
