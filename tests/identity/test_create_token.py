@@ -70,7 +70,7 @@ async def test_a_tokens_session_has_at_most_what_its_agent_has(fleet: Fleet) -> 
         {"agent": "rich"},
         {"source": "web"},
         {"tenant": "nowhere"},
-        {"profile": "judge", "issue": "iss-1"},
+        {"profile": "judge", "issue": await fleet.issue()},
         {"scope_file": frozenset({"ping", "grant_credits", "create_agent"})},
     ]
     for binding in bindings:

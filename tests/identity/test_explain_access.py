@@ -43,6 +43,15 @@ async def test_it_says_what_the_agent_would_really_get(fleet: Fleet) -> None:
             assert (told.outcome in ("allow", "ask")) == (tool.name in fleet.names(actor)), tool.name
 
 
+async def test_it_warns_of_critical_tools_that_the_session_lacks(fleet: Fleet) -> None:
+    sound = await own(fleet, "explain_access", tool="ping", agent_type="judge")
+    assert sound.warnings == (await own(fleet, "explain_access", tool="ping")).warnings == []
+    await own(fleet, "set_profile_tools", profile="judge", disallowed=["approve_phase"])
+    (warning,) = (await own(fleet, "explain_access", tool="ping", agent_type="judge")).warnings
+    assert warning.startswith("judge cannot do its work without approve_phase: ")
+    assert (await own(fleet, "explain_access", tool="ping", agent_type="worker")).warnings == []
+
+
 async def test_what_the_installation_hides_is_explained_as_hidden(
     database_url: str, make_fleet: Callable[..., Fleet]
 ) -> None:

@@ -65,7 +65,7 @@ async def test_a_grant_that_is_over_counts_no_more(fleet: Fleet) -> None:
 
 
 async def test_a_live_session_loses_the_tool_when_its_time_has_come(fleet: Fleet) -> None:
-    await own(fleet, "grant_tool", agent="default", tool="grant_credits", expires_at=in_ms(300))
+    await own(fleet, "grant_tool", agent="default", tool="grant_credits", expires_at=in_ms(1000))
     session = await open_session(fleet.platform, Binding())
     limit = time.monotonic() + LIMIT_S
     while "grant_credits" in {tool.name for tool in await session.tools()}:

@@ -116,6 +116,33 @@ def test_an_empty_scope_file_means_no_tools(shared: Place, files: Path, direct: 
     assert error_code(client.call("ping")) == "PERMISSION_DENIED"
 
 
+def test_a_session_knows_where_its_client_was_started(shared: Place, direct: bool) -> None:
+    home = os.path.realpath(shared.home)
+    assert shared.session(direct=direct).call("locate_client") == {"cwd": home, "worktree": None}
+    for path, absolute in (("trees/../tree", f"{home}/tree"), ("/srv/tree/", "/srv/tree"), (".", home)):
+        bound = shared.session("--worktree-path", path, direct=direct)
+        assert bound.call("locate_client") == {"cwd": home, "worktree": absolute}
+
+
+def test_a_session_that_lacks_a_critical_tool_of_its_profile_starts_with_a_warning(
+    shared: Place, files: Path, direct: bool
+) -> None:
+    lacking = "intake cannot do its work without locate_client: the scope file of this session leaves out"
+
+    def warned() -> int:
+        return sum(process.errors.count(lacking) for process in (*shared.servers, *shared.clients))
+
+    before = warned()
+    scope = ["--tool-scope-file", str(files / "good")]
+    shared.session("--agent-type", "worker", *scope, direct=direct)
+    shared.session("--agent-type", "intake", direct=direct)
+    assert warned() == before
+    client = shared.session("--agent-type", "intake", *scope, direct=direct)
+    assert client.tool_names() == {"ping"}
+    assert warned() == before + 1
+    assert lacking in (client if direct else shared.servers[-1]).errors
+
+
 def test_all_tools_are_the_owners_alone(shared: Place, direct: bool) -> None:
     owner = shared.session("--as-owner", direct=direct).tool_names()
     default = shared.session(direct=direct).tool_names()

@@ -44,8 +44,19 @@ class Length(ToolOutput):
     length: int
 
 
+class Whereabouts(ToolOutput):
+    cwd: str | None
+    worktree: str | None
+
+
 def trial(
-    title: str, effect: Effect, *, timeout_s: float = 60.0, inline: bool = False, profiles: str = ""
+    title: str,
+    effect: Effect,
+    *,
+    timeout_s: float = 60.0,
+    inline: bool = False,
+    profiles: str = "",
+    critical: str = "",
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Declares a tool whose description is complete enough for the linter."""
 
@@ -58,6 +69,7 @@ def trial(
             tier="act",
             group="System",
             profiles=profiles,
+            critical=critical,
             default=True,
             timeout_s=timeout_s,
             inline=inline,
@@ -84,6 +96,11 @@ def list_notes(ctx: Context, args: NoInput) -> Notes:
 @trial("Measure a text", "read", inline=True)
 def measure_text(ctx: Context, args: AnyText) -> Length:
     return Length(length=len(args.text))
+
+
+@trial("Say where the client is", "read", inline=True, profiles="I", critical="I")
+def locate_client(ctx: Context, args: NoInput) -> Whereabouts:
+    return Whereabouts(cwd=ctx.actor.cwd, worktree=ctx.actor.worktree)
 
 
 @trial("Count slowly", "external")

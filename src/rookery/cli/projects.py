@@ -1,5 +1,7 @@
 """`rookery projects`: what sessions are bound to."""
 
+from typing import Any
+
 import click
 
 from rookery.cli.options import ListByDefault, given, managing
@@ -17,7 +19,9 @@ def projects() -> None:
 def list_(home: str | None, as_json: bool) -> None:
     """List the projects."""
     found = call_as_owner(home, "list_projects")["projects"]
-    shown = ["slug", "id", "name", "path"]
+    shown = ["slug", "id", "name", "path", "members"]
+    if not as_json:
+        found = [{**each, "members": _shown(each["members"])} for each in found]
     listing(found, shown, as_json=as_json)
 
 
@@ -29,4 +33,26 @@ def list_(home: str | None, as_json: bool) -> None:
 def create(slug: str, name: str | None, path: str | None, home: str | None, as_json: bool) -> None:
     """Create a project."""
     arguments = given(slug=slug, name=name, path=path)
-    fields(call_as_owner(home, "create_project", arguments), as_json=as_json)
+    _print(call_as_owner(home, "create_project", arguments), as_json)
+
+
+@projects.command()
+@click.argument("slug")
+@click.argument("agents", nargs=-1, metavar="[AGENT]...")
+@click.option("--everyone", is_flag=True, help="Open it to every agent.")
+@click.option("--nobody", is_flag=True, help="Close it to every agent; people still enter.")
+@managing
+def members(slug: str, agents: tuple[str, ...], everyone: bool, nobody: bool, home: str | None, as_json: bool) -> None:
+    """Close a project to all agents but these, or open it again. Sessions of others lose it at once."""
+    if [bool(agents), everyone, nobody].count(True) != 1:
+        raise click.UsageError("name the agents that may enter, or give --everyone or --nobody")
+    arguments = {"project": slug, "agents": "everyone" if everyone else list(agents)}
+    _print(call_as_owner(home, "set_project_members", arguments), as_json)
+
+
+def _shown(members: list[str] | None) -> list[str] | str:
+    return "everyone" if members is None else members
+
+
+def _print(project: dict[str, Any], as_json: bool) -> None:
+    fields(project if as_json else {**project, "members": _shown(project["members"])}, as_json=as_json)

@@ -33,6 +33,8 @@ class Actor:
     profile: str | None = None
     project: str | None = None
     issue: str | None = None
+    """The id of the bound issue, however it was named when the session began."""
+    issue_identifier: str | None = None
     session: str | None = None
     run: str | None = None
     phase: str | None = None
@@ -62,7 +64,11 @@ class Actor:
     """Budgets that are used up."""
 
     prompt_additions: str = ""
+    closed: frozenset[str] = NOTHING
+    """The ids of the tenant's projects in which the actor has no role. For it they do not exist."""
     worktree: str | None = None
+    cwd: str | None = None
+    """Where the client's process was started, if it is one of this machine."""
     project_slug: str | None = None
     symphony_dir: str | None = None
     auth: Auth = field(default=Auth(subject="local", client="local"))

@@ -8,13 +8,14 @@ from pydantic import AwareDatetime, Field
 
 from rookery.core.context import Context
 from rookery.core.decide import decide, explain, scope_granted
-from rookery.core.errors import InvalidParams, PermissionDenied
+from rookery.core.errors import InvalidParams, NotFound, PermissionDenied
 from rookery.core.tool import NoInput, ToolInput, ToolOutput
 from rookery.identity.access import AccessStore
+from rookery.identity.critical import lost_tools
 from rookery.identity.owner_tool import owner_tool
 from rookery.identity.presets import PRESETS
 from rookery.identity.resolve import Binding, Resolver, known_names
-from rookery.identity.store import IdentityStore
+from rookery.identity.store import DEFAULT_AGENT, DEFAULT_PROJECT, IdentityStore
 
 
 class Bundle(ToolOutput):
@@ -83,6 +84,7 @@ class Explanation(ToolOutput):
     layer: str
     reason: str
     layers: list[LayerVerdict]
+    warnings: list[str]
 
 
 class SaveBundle(ToolInput):
@@ -311,7 +313,7 @@ def revoke_token(ctx: Context, args: RowId) -> Done:
 @owner_tool(title="Explain access", effect="read")
 def explain_access(ctx: Context, args: ExplainAccess) -> Explanation:
     """Say why an agent has a tool or not, layer by layer. Use it when a call was refused.
-    Returns the decision and each layer's verdict. Only for people."""
+    Returns the decision, each layer's verdict, and a warning for each critical tool lost. Only for people."""
     found = ctx.platform.registry.require(args.tool)
     binding = Binding(
         tenant=ctx.actor.tenant,
@@ -321,6 +323,13 @@ def explain_access(ctx: Context, args: ExplainAccess) -> Explanation:
         scheduler=args.scheduler,
     )
     me = ctx.actor
+    store = IdentityStore(ctx.tx, me.tenant)
+    agent, project = store.agent(args.agent or DEFAULT_AGENT), store.project(args.project or DEFAULT_PROJECT)
+    if project.id in store.closed_to(agent.id):
+        # The agent is told that there is no such project; who manages it may know better.
+        raise NotFound(
+            f"the agent {agent.name} has no role in the project {project.slug}", hint="set_project_members lets it in"
+        )
     resolver = Resolver(ctx.platform.registry, me.services, hide_unavailable=me.hide_unavailable)
     actor = resolver.resolve(ctx.tx, binding).actor
     decision = decide(actor, found)
@@ -333,4 +342,5 @@ def explain_access(ctx: Context, args: ExplainAccess) -> Explanation:
             LayerVerdict(layer=verdict.layer, outcome=verdict.outcome, reason=verdict.reason)
             for verdict in explain(actor, found)
         ],
+        warnings=lost_tools(actor, ctx.platform.registry),
     )

@@ -1,18 +1,22 @@
 """Tools for the owner: projects, agents and profiles."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
+import sqlalchemy as sa
 from pydantic import Field
 
 from rookery.core.context import Context
 from rookery.core.tool import PROFILES, NoInput, ToolInput, ToolOutput
 from rookery.identity.access import AccessStore
+from rookery.identity.critical import without
 from rookery.identity.owner_tool import owner_tool
 from rookery.identity.resolve import check_profile, known_names
 from rookery.identity.store import IdentityStore, begin_change
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Permissions = list[str] | Literal["default"]
+AgentRef = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class Project(ToolOutput):
@@ -20,6 +24,7 @@ class Project(ToolOutput):
     slug: str
     name: str
     path: str | None
+    members: list[str] | None
 
 
 class Projects(ToolOutput):
@@ -55,6 +60,13 @@ class CreateProject(ToolInput):
     slug: str = Field(pattern=NAME, description="Short name, unique without regard to case.")
     name: str | None = Field(None, min_length=1, max_length=200, description="Name for people; the slug if absent.")
     path: str | None = Field(None, max_length=4096, description="Folder of the repository on the server.")
+
+
+class SetProjectMembers(ToolInput):
+    project: str = Field(min_length=1, max_length=100, description="Slug or id.")
+    agents: Annotated[list[AgentRef], Field(max_length=1000)] | Literal["everyone"] = Field(
+        description="Names or ids of the only agents that may enter; [] for none; 'everyone' opens it."
+    )
 
 
 class CreateAgent(ToolInput):
@@ -96,6 +108,15 @@ def _settings(ctx: Context, name_or_id: str) -> AgentSettings:
     )
 
 
+def _names(store: IdentityStore) -> dict[str, str]:
+    return {row.id: row.name for row in store.agents()}
+
+
+def _project(row: sa.Row[Any], names: Mapping[str, str]) -> Project:
+    members = None if row.members is None else sorted(names.get(agent, agent) for agent in row.members)
+    return Project(id=row.id, slug=row.slug, name=row.name, path=row.path, members=members)
+
+
 def _profile(ctx: Context, kind: str) -> Profile:
     allowed, disallowed = IdentityStore(ctx.tx, ctx.actor.tenant).profile(kind)
     critical = ctx.platform.registry.critical(kind)
@@ -104,16 +125,17 @@ def _profile(ctx: Context, kind: str) -> Profile:
         profile=kind,
         allowed=allowed,
         disallowed=disallowed,
-        warnings=[f"{kind} cannot do its work without {name}" for name in sorted(lost)],
+        warnings=[without(kind, name) for name in sorted(lost)],
     )
 
 
 @owner_tool(title="List projects", effect="read")
 def list_projects(ctx: Context, args: NoInput) -> Projects:
     """List the projects of this installation. Use it to find a slug or id to bind a session to.
-    Returns id, slug, name and path. Only for people."""
-    rows = IdentityStore(ctx.tx, ctx.actor.tenant).projects()
-    return Projects(projects=[Project(id=row.id, slug=row.slug, name=row.name, path=row.path) for row in rows])
+    Returns id, slug, name, path and members, null for every agent. Only for people."""
+    store = IdentityStore(ctx.tx, ctx.actor.tenant)
+    names = _names(store)
+    return Projects(projects=[_project(row, names) for row in store.projects()])
 
 
 @owner_tool(title="Create project", effect="write")
@@ -121,7 +143,17 @@ def create_project(ctx: Context, args: CreateProject) -> Project:
     """Create a project. Use it once for each repository that agents work on.
     Returns the project. Only for people; a slug that is taken is refused."""
     row = IdentityStore(ctx.tx, ctx.actor.tenant).create_project(args.slug, args.name or args.slug, args.path)
-    return Project(id=row.id, slug=row.slug, name=row.name, path=row.path)
+    return _project(row, {})
+
+
+@owner_tool(title="Set project members", effect="write")
+def set_project_members(ctx: Context, args: SetProjectMembers) -> Project:
+    """Close a project to all agents but these, or open it to every agent. Use it to keep agents out of a repository.
+    Returns the project; live sessions follow at once. Only for people, who always have a role."""
+    store = IdentityStore(ctx.tx, ctx.actor.tenant)
+    row = store.set_members(args.project, None if args.agents == "everyone" else args.agents)
+    ctx.publish("ScopeChanged", subject=row.id)
+    return _project(row, _names(store))
 
 
 @owner_tool(title="List agent settings", effect="read")

@@ -3,54 +3,20 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import sqlalchemy as sa
 
-from rookery.core.actor import NOTHING, Actor, Auth, Source
+from rookery.core.actor import NOTHING, Actor, Auth
 from rookery.core.errors import ConfigurationError, InvalidParams, Unauthorized
 from rookery.core.registry import Registry
 from rookery.core.tool import PROFILES, plain_name
 from rookery.db.tx import Tx
 from rookery.identity.access import AccessStore, token_row
+from rookery.identity.binding import Binding, BoundIssues, TokenIdentity, Visitor, find_place
 from rookery.identity.presets import PRESETS
-from rookery.identity.store import DEFAULT_AGENT, DEFAULT_PROJECT, DEFAULT_TENANT, IdentityStore, now_ms
-
-SOURCES = ("web", "cli", "stdio", "http", "agent", "algochat", "telegram", "discord", "slack")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenIdentity:
-    """What a token of another issuer says, once its signature and its claims were checked."""
-
-    tenant: str
-    client: str
-    subject: str | None
-    scopes: frozenset[str]
-    expires_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
-    """What a door was told when the session began. Fixed for the session's life."""
-
-    tenant: str = DEFAULT_TENANT
-    agent: str | None = None
-    profile: str | None = None
-    project: str | None = None
-    issue: str | None = None
-    session: str | None = None
-    source: Source = "stdio"
-    depth: int = 1
-    scheduler: bool = False
-    as_owner: bool = False
-    scope_file: frozenset[str] | None = None
-    token: str | None = field(default=None, repr=False)
-    identity: TokenIdentity | None = None
-    worktree: str | None = None
-    project_slug: str | None = None
-    symphony_dir: str | None = None
+from rookery.identity.store import DEFAULT_AGENT, IdentityStore, now_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +57,18 @@ def check_profile(kind: str) -> str:
     return kind
 
 
+def _narrowed(store: IdentityStore, binding: Binding) -> dict[str, Any]:
+    """The profile and what takes tools from it."""
+    profile = check_profile(binding.profile) if binding.profile else None
+    allowed, disallowed = store.profile(profile) if profile else (None, None)
+    return {
+        "profile": profile,
+        "allowed": None if allowed is None else frozenset(allowed),
+        "disallowed": frozenset(disallowed or ()),
+        "scope_file": binding.scope_file,
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bearer:
     """What a token of either kind says: whose it is, what it may carry, and until when."""
@@ -108,6 +86,7 @@ class Resolver:
 
     `scope_map` says which scopes of another issuer stand for which of ours as well. Without `scope_checks` a token of
     another issuer need not carry scopes to act as one of our agents; whoever is no agent has its scopes and no more.
+    Without `issues` a session is bound to whatever issue it names.
     """
 
     def __init__(
@@ -118,86 +97,77 @@ class Resolver:
         hide_unavailable: bool = False,
         scope_map: Mapping[str, Sequence[str]] | None = None,
         scope_checks: bool = True,
+        issues: BoundIssues | None = None,
     ) -> None:
         self._registry = registry
         self._services = services
         self._hide_unavailable = hide_unavailable
         self._scope_map = scope_map or {}
         self._scope_checks = scope_checks
+        self._issues = issues
 
     def resolve(self, tx: Tx, binding: Binding) -> Resolved:
         """The actor of a binding, as the database has it now. Unknown names are refused."""
         token = self._bearer(tx, binding)
-        tenant = token.tenant if token is not None else binding.tenant
-        store, access = IdentityStore(tx, tenant), AccessStore(tx, tenant)
-        project = store.project(binding.project or binding.project_slug or DEFAULT_PROJECT)
-        common = self._common(binding, tenant, project, token)
-        profile = check_profile(binding.profile) if binding.profile else None
-        allowed, disallowed = store.profile(profile) if profile else (None, None)
-        narrowed: dict[str, Any] = {
-            "profile": profile,
-            "allowed": None if allowed is None else frozenset(allowed),
-            "disallowed": frozenset(disallowed or ()),
-            "scope_file": binding.scope_file,
-        }
+        store = IdentityStore(tx, token.tenant if token is not None else binding.tenant)
+        ends = [] if token is None or token.expires_ms is None else [token.expires_ms]
         if token is not None and token.outside:
-            return Resolved(Actor(kind="external", subject=token.holder, **common, **narrowed), token.expires_ms)
-        if binding.as_owner or (token is not None and token.person):
+            shared = self._shared(store, binding, token, Visitor(token.holder, store.closed_to(None)), ends)
+            actor = Actor(kind="external", subject=token.holder, **shared)
+        elif binding.as_owner or (token is not None and token.person):
             person = store.person(token.holder) if token is not None else store.owner()
-            actor = Actor(kind="human", subject=person.id, role=person.role, **common, **narrowed)
-            return Resolved(actor, token.expires_ms if token is not None else None)
-        agent = store.agent(token.holder if token is not None else binding.agent or DEFAULT_AGENT)
-        return self._agent(access, agent, project, common, narrowed, token)
+            shared = self._shared(store, binding, token, Visitor(person.id, NOTHING), ends)
+            actor = Actor(kind="human", subject=person.id, role=person.role, **shared)
+        else:
+            agent = store.agent(token.holder if token is not None else binding.agent or DEFAULT_AGENT)
+            shared = self._shared(store, binding, token, Visitor(agent.id, store.closed_to(agent.id)), ends)
+            actor = Actor(kind="agent", **self._held(store, agent, shared["project"], ends), **shared)
+        return Resolved(actor, min(ends, default=None))
 
-    def _agent(
-        self,
-        access: AccessStore,
-        agent: sa.Row[Any],
-        project: sa.Row[Any],
-        common: dict[str, Any],
-        narrowed: dict[str, Any],
-        token: _Bearer | None,
-    ) -> Resolved:
-        mine, ours = access.held_bundles(agent.id), access.held_bundles(project.id)
+    def _held(self, store: IdentityStore, agent: sa.Row[Any], project: str, ends: list[int]) -> dict[str, Any]:
+        """What an agent holds by its own row, bundles and grants. The ends of grants are added to `ends`."""
+        access = AccessStore(store.tx, store.tenant)
+        mine, ours = access.held_bundles(agent.id), access.held_bundles(project)
         rows = access.bundle_rows([*mine, *ours])
         live = access.grants(agent.id, live_only=True)
-        ends = [row.expires_ms for row in live if row.expires_ms is not None]
-        if token is not None and token.expires_ms is not None:
-            ends.append(token.expires_ms)
-        actor = Actor(
-            kind="agent",
-            subject=agent.id,
-            agent=agent.id,
-            agent_name=agent.name,
-            permissions=None if agent.permissions is None else frozenset(agent.permissions),
-            restrict_networking=agent.restrict_networking,
-            mode=agent.mode,
-            trust=agent.trust,
-            bundle_tools=self._tools(mine, rows),
-            project_bundle_tools=self._tools(ours, rows),
-            grants=frozenset(row.tool for row in live),
-            prompt_additions="\n\n".join(
+        ends += [row.expires_ms for row in live if row.expires_ms is not None]
+        return {
+            "subject": agent.id,
+            "agent": agent.id,
+            "agent_name": agent.name,
+            "permissions": None if agent.permissions is None else frozenset(agent.permissions),
+            "restrict_networking": agent.restrict_networking,
+            "mode": agent.mode,
+            "trust": agent.trust,
+            "bundle_tools": self._tools(mine, rows),
+            "project_bundle_tools": self._tools(ours, rows),
+            "grants": frozenset(row.tool for row in live),
+            "prompt_additions": "\n\n".join(
                 rows[bundle].prompt
                 for bundle in dict.fromkeys([*mine, *ours])
                 if bundle in rows and rows[bundle].prompt
             ),
-            **common,
-            **narrowed,
-        )
-        return Resolved(actor, min(ends, default=None))
+        }
 
-    def _common(self, binding: Binding, tenant: str, project: sa.Row[Any], token: _Bearer | None) -> dict[str, Any]:
+    def _shared(
+        self, store: IdentityStore, binding: Binding, token: _Bearer | None, visitor: Visitor, ends: list[int]
+    ) -> dict[str, Any]:
+        """What actors of every kind have: place, profile, and what the door knows. Its ends are added to `ends`."""
+        place = find_place(store, binding, visitor, self._issues)
+        if place.until_ms is not None:
+            ends.append(place.until_ms)
         # Only a person's session may claim to be the web: the claim once opened every tool.
         person = token.person if token is not None else binding.as_owner
-        source = binding.source if binding.source != "web" or person else "stdio"
         auth = token.auth if token is not None else Auth(subject="local", client="local")
         return {
-            "tenant": tenant,
-            "project": project.id,
-            "project_slug": project.slug,
-            "issue": binding.issue,
+            "tenant": store.tenant,
+            "project": place.project,
+            "project_slug": place.project_slug,
+            "issue": place.issue,
+            "issue_identifier": place.issue_identifier,
+            "closed": visitor.closed,
             "session": binding.session,
-            "source": source,
+            "source": binding.source if binding.source != "web" or person else "stdio",
             "depth": binding.depth,
             "scheduler": binding.scheduler,
             "unattended": binding.scheduler,
@@ -205,8 +175,10 @@ class Resolver:
             "hide_unavailable": self._hide_unavailable,
             "scopes": auth.scopes,
             "worktree": binding.worktree,
+            "cwd": binding.cwd,
             "symphony_dir": binding.symphony_dir,
             "auth": auth,
+            **_narrowed(store, binding),
         }
 
     def _bearer(self, tx: Tx, binding: Binding) -> _Bearer | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from rookery.core.actor import NOTHING
+from rookery.core.admission import storable
 from rookery.core.errors import Conflict, NotFound
 from rookery.core.ids import new_id
 from rookery.db.tx import Tx
@@ -66,8 +68,9 @@ class IdentityStore:
     def person(self, name_or_id: str) -> sa.Row[Any]:
         return self._one(people, people.c.name, name_or_id, "person")
 
-    def project(self, slug_or_id: str) -> sa.Row[Any]:
-        return self._one(projects, projects.c.slug, slug_or_id, "project")
+    def project(self, slug_or_id: str, closed: frozenset[str] = NOTHING) -> sa.Row[Any]:
+        """The project, unless its id is in `closed`: those are no more there than any that never was."""
+        return self._one(projects, projects.c.slug, slug_or_id, "project", closed)
 
     def agent(self, name_or_id: str) -> sa.Row[Any]:
         return self._one(agents, agents.c.name, name_or_id, "agent")
@@ -76,13 +79,36 @@ class IdentityStore:
         """The agent with exactly this id, or None. Names do not count: anybody can be called anything elsewhere."""
         return self.tx.one(sa.select(agents).where(agents.c.tenant == self.tenant, agents.c.id == agent_id))
 
-    def _one(self, table: sa.Table, name: sa.Column[Any], wanted: str, kind: str) -> sa.Row[Any]:
+    def _one(
+        self, table: sa.Table, name: sa.Column[Any], wanted: str, kind: str, hidden: frozenset[str] = NOTHING
+    ) -> sa.Row[Any]:
+        there = [table.c.tenant == self.tenant]
+        if hidden:
+            there.append(table.c.id.not_in(hidden))
         same = sa.or_(table.c.id == wanted, sa.func.lower(name) == wanted.lower())
-        row = self.tx.one(sa.select(table).where(table.c.tenant == self.tenant, same).order_by(table.c.id != wanted))
+        row = None
+        # What no database can store is in none, and asking would be an error.
+        if storable(wanted):
+            row = self.tx.one(sa.select(table).where(*there, same).order_by(table.c.id != wanted))
         if row is None:
-            known = [found[0] for found in self.tx.all(sa.select(name).where(table.c.tenant == self.tenant).limit(8))]
+            known = [found[0] for found in self.tx.all(sa.select(name).where(*there).limit(8))]
             raise NotFound(f"there is no {kind} {wanted}", hint=f"known: {', '.join(sorted(known)) or 'none'}")
         return row
+
+    def closed_to(self, agent: str | None) -> frozenset[str]:
+        """The ids of the projects in which this agent has no role. None stands for whoever is no agent of ours."""
+        limited = (projects.c.tenant == self.tenant, projects.c.members.is_not(None))
+        rows = self.tx.all(sa.select(projects.c.id, projects.c.members).where(*limited))
+        return frozenset(row.id for row in rows if agent not in row.members)
+
+    def set_members(self, slug_or_id: str, names_or_ids: Sequence[str] | None) -> sa.Row[Any]:
+        """Close a project to all agents but these; None opens it to every agent of the tenant."""
+        begin_change(self.tx)
+        project = self.project(slug_or_id)
+        ids = None if names_or_ids is None else sorted({self.agent(name).id for name in names_or_ids})
+        mine = (projects.c.tenant == self.tenant, projects.c.id == project.id)
+        self.tx.run(sa.update(projects).where(*mine).values(members=ids))
+        return self.project(project.id)
 
     def projects(self) -> Sequence[sa.Row[Any]]:
         return self.tx.all(sa.select(projects).where(projects.c.tenant == self.tenant).order_by(projects.c.slug))

@@ -28,6 +28,7 @@ projects = sa.Table(
     text("name"),
     text("path", null=True),
     whole("created_ms"),
+    json_text("members", null=True),
     sa.UniqueConstraint("tenant", "slug"),
 )
 agents = sa.Table(
@@ -134,4 +135,5 @@ MIGRATIONS = (
             "created_by TEXT NOT NULL, created_ms BIGINT NOT NULL, expires_ms BIGINT, revoked_ms BIGINT)",
         ],
     ),
+    Migration(2, "project members", ["ALTER TABLE projects ADD COLUMN members {json}"]),
 )

@@ -1,5 +1,6 @@
 """From launch flags to a binding. The flags are the seed's and ours; what is wrong with them is said before serving."""
 
+import logging
 import os
 import stat
 from typing import cast, get_args
@@ -7,19 +8,39 @@ from typing import cast, get_args
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
 
-from rookery.core.actor import Source
+from rookery.core.actor import Actor, Source
 from rookery.core.errors import ConfigurationError, InvalidParams, PermissionDenied
 from rookery.core.registry import Registry
+from rookery.identity.critical import lost_tools
 from rookery.identity.resolve import Binding, read_scope_file
 
 Flags = dict[str, str | bool]
 SCOPE_BYTES = 1 << 20
+log = logging.getLogger("rookery.launch")
 
 
-def database_url(db: str, cwd: str) -> str:
+def working_folder() -> str | None:
+    """Where this process was started, or None if that is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def absolute(path: str, cwd: str | None) -> str:
+    """The path as the client means it, who was started in `cwd`."""
+    path = os.path.expanduser(path)
+    if cwd is None and not os.path.isabs(path):
+        raise ConfigurationError(
+            f"{path} cannot be found: the folder that the client was started in is gone", hint="give an absolute path"
+        )
+    return os.path.abspath(os.path.join(cwd or "/", path))
+
+
+def database_url(db: str, cwd: str | None) -> str:
     """The address that `--db` means: an address as it is, a path as a SQLite file."""
     if "://" not in db:
-        return f"sqlite:///{os.path.abspath(os.path.join(cwd, os.path.expanduser(db)))}"
+        return f"sqlite:///{absolute(db, cwd)}"
     try:
         sa.make_url(db)
     except (ArgumentError, ValueError):
@@ -45,9 +66,15 @@ def same_database(one: str, other: str) -> bool:
     return (left.host, left.port or 5432, left.database) == (right.host, right.port or 5432, right.database)
 
 
-def binding_from(flags: Flags, registry: Registry, cwd: str) -> Binding:
-    """The binding that the flags describe."""
-    scope = _text(flags, "tool_scope_file")
+def warn_of_lost_tools(actor: Actor, registry: Registry) -> None:
+    """Say in the log what the session's profile lacks to do its work. The session starts all the same."""
+    for warning in lost_tools(actor, registry):
+        log.warning("%s", warning, extra={"session": actor.session, "tenant": actor.tenant, "agent": actor.agent})
+
+
+def binding_from(flags: Flags, registry: Registry, cwd: str | None) -> Binding:
+    """The binding that the flags describe, of a client that was started in `cwd`."""
+    scope = _path(flags, "tool_scope_file", cwd)
     return Binding(
         agent=_text(flags, "agent"),
         profile=_text(flags, "agent_type"),
@@ -59,9 +86,10 @@ def binding_from(flags: Flags, registry: Registry, cwd: str) -> Binding:
         depth=_depth(flags),
         scheduler=bool(flags.get("scheduler")),
         as_owner=bool(flags.get("as_owner")),
-        scope_file=_scope(os.path.join(cwd, os.path.expanduser(scope)), registry) if scope else None,
-        worktree=_text(flags, "worktree_path"),
-        symphony_dir=_text(flags, "symphony_dir"),
+        scope_file=_scope(scope, registry) if scope else None,
+        worktree=_path(flags, "worktree_path", cwd),
+        cwd=cwd,
+        symphony_dir=_path(flags, "symphony_dir", cwd),
     )
 
 
@@ -83,6 +111,11 @@ def _scope(path: str, registry: Registry) -> frozenset[str]:
 def _text(flags: Flags, name: str) -> str | None:
     value = flags.get(name)
     return value if isinstance(value, str) else None
+
+
+def _path(flags: Flags, name: str, cwd: str | None) -> str | None:
+    value = _text(flags, name)
+    return None if value is None else absolute(value, cwd)
 
 
 def _session(flags: Flags) -> str | None:

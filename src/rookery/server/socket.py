@@ -15,7 +15,7 @@ from rookery import __version__
 from rookery.core.errors import ConfigurationError, RookeryError
 from rookery.relay import socket_path
 from rookery.server.hub import Hub
-from rookery.server.launch import Flags, binding_from, database_url, same_database
+from rookery.server.launch import Flags, binding_from, database_url, same_database, warn_of_lost_tools
 from rookery.server.serve import serve_session
 from rookery.server.session import Session, open_session
 
@@ -49,6 +49,15 @@ def _flags(value: Any) -> Flags:
     if not all(isinstance(each, str) or each is True for each in flags.values()):
         raise ValueError("no flags")
     return flags
+
+
+def _folder(value: Any) -> str | None:
+    """Where the relay was started, or None if that is gone."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or not os.path.isabs(value):
+        raise ValueError("no folder")
+    return value
 
 
 class SocketDoor:
@@ -141,8 +150,10 @@ class SocketDoor:
         if fields.get("version") != __version__:
             raise Refused(f"the server runs version {__version__}, this is {fields.get('version')}", fallback=True)
         flags = _flags(fields.get("flags"))
-        cwd = str(fields.get("cwd") or "/")
+        cwd = _folder(fields.get("cwd"))
         db = flags.get("db")
         if isinstance(db, str) and not same_database(database_url(db, cwd), self._platform.settings.database_url):
             raise Refused("the server of this home uses another database", fallback=True)
-        return await open_session(self._platform, binding_from(flags, self._platform.registry, cwd))
+        session = await open_session(self._platform, binding_from(flags, self._platform.registry, cwd))
+        warn_of_lost_tools(await session.actor(), self._platform.registry)
+        return session

@@ -14,7 +14,7 @@ from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError, RookeryError
 from rookery.relay import complain, home_path
 from rookery.server.hub import Hub
-from rookery.server.launch import Flags, binding_from, database_url, only_owner
+from rookery.server.launch import Flags, binding_from, database_url, only_owner, warn_of_lost_tools, working_folder
 from rookery.server.loop import run, settle_memory
 from rookery.server.mcp import make_server
 from rookery.server.serve import serve_session
@@ -47,8 +47,8 @@ def _take_over_stdio() -> tuple[int, int]:
 async def _serve(flags: Flags, fd_in: int, fd_out: int) -> int:
     from rookery.app import make_platform
 
-    db = flags.get("db")
-    override: dict[str, Any] = {"database": database_url(db, os.getcwd())} if isinstance(db, str) else {}
+    db, cwd = flags.get("db"), working_folder()
+    override: dict[str, Any] = {"database": database_url(db, cwd)} if isinstance(db, str) else {}
     settings = load_settings(home_path(flags), **override)
     if flags.get("as_owner"):
         only_owner(settings.home)
@@ -62,7 +62,8 @@ async def _serve(flags: Flags, fd_in: int, fd_out: int) -> int:
         raise ConfigurationError(f"{where} cannot be used: {reason}", hint="rookery doctor looks at it") from error
     try:
         hub = Hub(platform)
-        session = await open_session(platform, binding_from(flags, platform.registry, os.getcwd()))
+        session = await open_session(platform, binding_from(flags, platform.registry, cwd))
+        warn_of_lost_tools(await session.actor(), platform.registry)
         settle_memory()
         reader, writer = await _open_reader(fd_in), await _open_writer(fd_out)
         await serve_session(platform, make_server(platform), hub, session, reader, writer)

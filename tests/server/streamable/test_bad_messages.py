@@ -178,11 +178,18 @@ async def test_deep_but_readable_arguments_are_answered(line: Line) -> None:
 
 
 async def test_all_of_unicode_that_can_be_said_comes_back(line: Line) -> None:
-    for value in ("ü", "\u2028\u2029", "\x00\x01\x1f", "\U0001f680", "\uffff\ufffe", '"\\/', "‮abc", "a" * 1_000_000):
+    for value in ("ü", "\u2028\u2029", "\x01\x1f", "\U0001f680", "\uffff\ufffe", '"\\/', "‮abc", "a" * 1_000_000):
         answer = await line.ask(call("say_again", name=value))
         assert answer.json["result"]["structuredContent"] == {"text": value}
     answer = await line.ask(text(params=said('"\\ud83d\\ude80"')))
     assert answer.json["result"]["structuredContent"] == {"text": "\U0001f680"}
+
+
+async def test_a_nul_which_no_database_keeps_is_refused_by_the_name_of_its_field(line: Line) -> None:
+    answer = await line.ask(text(params=said('"a\\u0000b"')))
+    assert answer.status == 200
+    error = answer.json["result"]["_meta"]["rookery/error"]
+    assert (error["code"], "name: contains" in error["message"]) == ("INVALID_PARAMS", True)
 
 
 async def test_the_last_of_two_members_of_one_name_counts_as_at_every_door(line: Line) -> None:

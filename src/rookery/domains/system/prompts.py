@@ -14,6 +14,6 @@ def who_am_i(ctx: Context, args: NoInput) -> str:
     if actor.profile:
         lines.append(f"You work as {actor.profile}.")
     if actor.issue:
-        lines.append(f"You work on issue {actor.issue}.")
+        lines.append(f"You work on issue {actor.issue_identifier or actor.issue}.")
     tools = [f"- {tool.name}: {tool.title}" for tool in ctx.platform.registry.listed(actor)]
     return "\n".join([*lines, "", "Your tools:", *tools])

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.lowlevel import Server
 from starlette.types import Receive, Scope, Send
 
-from rookery.core.errors import InternalError, PermissionDenied, RookeryError, ServiceUnavailable, Unauthorized
+from rookery.core.errors import (
+    InternalError,
+    NotFound,
+    PermissionDenied,
+    RookeryError,
+    ServiceUnavailable,
+    Unauthorized,
+)
 from rookery.server.auth import Authenticator, Credential
 from rookery.server.hub import Hub
 from rookery.server.session import Session, open_session
@@ -110,6 +117,10 @@ class Endpoint:
         except Unauthorized as error:
             self._count_attempt("refused")
             raise _refused(401, error, self._challenge(http, error)) from None
+        except NotFound as error:
+            self._count_attempt("refused")
+            # The project is closed to this agent. 404 would make its client shake hands again, and again.
+            raise _refused(403, PermissionDenied(error.message, hint=error.hint), ()) from None
         except RookeryError as error:
             self._count_attempt("failed")
             # Whoever it is has proven nothing yet, and the message may tell where the database is.

@@ -1,0 +1,111 @@
+"""What a door was told when a session began, and the project and issue that this leads to."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rookery.core.actor import Source
+from rookery.core.admission import storable
+from rookery.core.errors import NotFound
+from rookery.db.tx import Tx
+from rookery.identity.store import DEFAULT_PROJECT, DEFAULT_TENANT, IdentityStore
+
+ISSUE_HINT = "give the id or identifier of an issue of the session's project"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenIdentity:
+    """What a token of another issuer says, once its signature and its claims were checked."""
+
+    tenant: str
+    client: str
+    subject: str | None
+    scopes: frozenset[str]
+    expires_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What a door was told when the session began. Fixed for the session's life."""
+
+    tenant: str = DEFAULT_TENANT
+    agent: str | None = None
+    profile: str | None = None
+    project: str | None = None
+    issue: str | None = None
+    session: str | None = None
+    source: Source = "stdio"
+    depth: int = 1
+    scheduler: bool = False
+    as_owner: bool = False
+    scope_file: frozenset[str] | None = None
+    token: str | None = field(default=None, repr=False)
+    identity: TokenIdentity | None = None
+    worktree: str | None = None
+    cwd: str | None = None
+    project_slug: str | None = None
+    symphony_dir: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundIssue:
+    """An issue that a session can be bound to. `until_ms` is the end of the lease that binds it, if one does."""
+
+    id: str
+    identifier: str
+    project: str
+    until_ms: int | None = None
+
+
+class BoundIssues(Protocol):
+    """What identities have to know of issues. The tracker offers it; an installation without one has no issues."""
+
+    def find(self, tx: Tx, tenant: str, text: str) -> BoundIssue | None:
+        """The issue of that id or identifier, in whatever project of the tenant."""
+        ...
+
+    def claimed(self, tx: Tx, tenant: str, subject: str, session: str | None) -> BoundIssue | None:
+        """The issue on which this session of `subject` holds a lease that has not run out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a session acts, and until when that is known."""
+
+    project: str
+    project_slug: str
+    issue: str | None = None
+    issue_identifier: str | None = None
+    until_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who is looking for a place, and the projects that are closed to it."""
+
+    subject: str
+    closed: frozenset[str]
+
+
+def find_place(store: IdentityStore, binding: Binding, visitor: Visitor, issues: BoundIssues | None) -> Place:
+    """The bound project and issue. What is closed to the visitor is not found, as if it had never been.
+
+    An issue that was named brings its project along, unless the project was named too: then the issue must be in it.
+    Without a name, the issue is the one in the bound project that the session has claimed, for as long as the claim
+    lasts.
+    """
+    named = binding.project or binding.project_slug
+    if binding.issue is None or issues is None:
+        project = store.project(named or DEFAULT_PROJECT, visitor.closed)
+        if issues is None:
+            return Place(project.id, project.slug, binding.issue, binding.issue)
+        held = issues.claimed(store.tx, store.tenant, visitor.subject, binding.session)
+        if held is None or held.project != project.id:
+            return Place(project.id, project.slug)
+        return Place(project.id, project.slug, held.id, held.identifier, held.until_ms)
+    project = store.project(named, visitor.closed) if named is not None else None
+    found = issues.find(store.tx, store.tenant, binding.issue) if storable(binding.issue) else None
+    if found is None or found.project in visitor.closed or (project is not None and project.id != found.project):
+        raise NotFound(f"there is no issue {binding.issue}", hint=ISSUE_HINT)
+    project = project or store.project(found.project)
+    return Place(project.id, project.slug, found.id, found.identifier)
