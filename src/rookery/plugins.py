@@ -17,9 +17,10 @@ from rookery.db import server_keys, storage
 from rookery.db.migrate import Migration
 from rookery.identity import client_sessions
 from rookery.identity import tables as identity_tables
+from rookery.lifecycle import issue_tables, run_tables
 
 GROUP = "rookery.domains"
-PARTS = ("tools", "resources", "prompts", "store")
+PARTS = ("tools", "resources", "prompts", "store", "tables")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None
         "audit": audit.MIGRATIONS,
         "identity": identity_tables.MIGRATIONS,
         "client_sessions": client_sessions.MIGRATIONS,
+        "issues": issue_tables.MIGRATIONS,
+        "runs": run_tables.MIGRATIONS,
         "storage": storage.MIGRATIONS,
         "server_keys": server_keys.MIGRATIONS,
     }

@@ -1,0 +1,1 @@
+"""What agents did in their runs, for those who look into it."""
