@@ -36,6 +36,10 @@ class Fleet:
         assert isinstance(result.value, BaseModel)
         return result.value
 
+    async def issue(self, title: str = "login fails") -> str:
+        """The id of a new issue of the default project, to bind sessions to."""
+        return (await self.call(self.owner, "create_issue", title=title)).id
+
     def names(self, actor: Actor) -> set[str]:
         """The names that `actor` sees listed."""
         return {tool.name for tool in self.platform.registry.listed(actor)}

@@ -72,10 +72,4 @@ github_get_pr_diff = _stand_in(
 )
 github_list_issues = _stand_in("github_list_issues", tier="observe", bundles=("preset-analyst", "preset-github-ops"))
 github_repo_info = _stand_in("github_repo_info", tier="observe", bundles=("preset-analyst", "preset-github-ops"))
-get_issue = _stand_in("get_issue", default=False, profiles="WRJSAPI", critical="WRJAP", tier="observe", group="Read")
-add_finding = _stand_in("add_finding", default=False, profiles="WRJSAP", binds="issue")
-approve_phase = _stand_in("approve_phase", default=False, profiles="J", critical="J", group="Review", binds="issue")
-complete_phase = _stand_in(
-    "complete_phase", default=False, profiles="WRAP", critical="WRAP", group="Phase", binds="issue"
-)
 delete_everything = _stand_in("delete_everything", default=False, profiles="W", tier="destructive")

@@ -16,6 +16,7 @@ from rookery.core.registry import Registry
 from rookery.db.database import Database, open_database
 from rookery.db.migrate import Migration, migrate
 from rookery.db.storage import TableStorage
+from rookery.domains.tracker.binding import TrackerIssues
 from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.plugins import load_domains
@@ -76,6 +77,7 @@ def make_platform(
         hide_unavailable=settings.hide_unavailable,
         scope_map=dict(settings.auth_scope_map),
         scope_checks=settings.auth_scope_checks,
+        issues=TrackerIssues(),
     )
     return Platform(
         settings=settings,

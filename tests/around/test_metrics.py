@@ -217,7 +217,8 @@ async def test_names_that_no_tool_has_make_no_labels(fleet: Fleet) -> None:
 
 async def test_no_label_tells_who_called(fleet: Fleet) -> None:
     await fleet.call(fleet.owner, "create_agent", name="ada")
-    ada, owner = fleet.actor(agent="ada", session="ses-1", issue="iss-1"), fleet.owner
+    issue = await fleet.issue()
+    ada, owner = fleet.actor(agent="ada", session="ses-1", issue=issue), fleet.owner
     for actor in (ada, owner):
         await fleet.call(actor, "ping")
         with pytest.raises(RookeryError):
@@ -226,7 +227,7 @@ async def test_no_label_tells_who_called(fleet: Fleet) -> None:
     assert {label for _, labels in parse(text)[1] for label, _ in labels} == {
         "tool", "success", "code", "direction", "le",
     }  # fmt: skip
-    for who in (ada.subject, owner.subject, ada.project, "ada", "ses-1", "iss-1", '"default"'):
+    for who in (ada.subject, owner.subject, ada.project, "ada", "ses-1", issue, '"default"'):
         assert who
         assert who not in text
 

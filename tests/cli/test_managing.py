@@ -11,7 +11,7 @@ def names(terminal: Terminal, agent: str) -> set[str]:
     return {tool["name"] for tool in terminal.json("tools", "--json", "--agent", agent)}
 
 
-@pytest.mark.parametrize("group", ["agents", "profiles", "bundles", "grants", "token", "projects"])
+@pytest.mark.parametrize("group", ["agents", "profiles", "bundles", "grants", "token", "projects", "issues"])
 def test_a_group_without_a_command_lists(terminal: Terminal, group: str) -> None:
     assert terminal.ok(group) == terminal.ok(group, "list") != ""
     assert terminal.json(group, "--json") == terminal.json(group, "list", "--json")
@@ -152,6 +152,38 @@ def test_a_project_is_created(terminal: Terminal) -> None:
     assert (nest["name"], nest["path"]) == ("The nest", "/srv/nest")
     assert terminal.json("tools", "--json", "--project-id", nest["id"]) != []
     assert "there is no project hive" in terminal.fails("tools", "--project-id", "hive")
+
+
+def test_a_project_is_closed_to_all_agents_but_some_and_opened_again(terminal: Terminal) -> None:
+    terminal.ok("agents", "create", "ada")
+    terminal.ok("projects", "create", "nest")
+    assert terminal.json("projects", "members", "nest", "ada", "--json")["members"] == ["ada"]
+    assert "there is no project nest" in terminal.fails("tools", "--project-slug", "nest")
+    assert terminal.json("tools", "--json", "--agent", "ada", "--project-slug", "nest") != []
+    assert terminal.json("tools", "--json", "--as-owner", "--project-slug", "nest") != []
+    assert "none" in terminal.ok("projects", "members", "nest", "--nobody")
+    assert "there is no project nest" in terminal.fails("tools", "--agent", "ada", "--project-slug", "nest")
+    assert "everyone" in terminal.ok("projects", "members", "nest", "--everyone")
+    assert terminal.json("tools", "--json", "--project-slug", "nest") != []
+
+
+def test_the_list_of_projects_tells_everyone_from_nobody(terminal: Terminal) -> None:
+    terminal.ok("projects", "create", "nest")
+    terminal.ok("projects", "members", "nest", "--nobody")
+    rows = {line.split()[0]: line.split()[-1] for line in terminal.ok("projects").splitlines()}
+    assert (rows["nest"], rows["default"]) == ("none", "everyone")
+
+
+@pytest.mark.parametrize("words", [[], ["--everyone", "--nobody"], ["default", "--everyone"], ["default", "--nobody"]])
+def test_who_may_enter_a_project_is_said_in_one_way(terminal: Terminal, words: list[str]) -> None:
+    assert "--everyone or --nobody" in terminal.fails("projects", "members", "default", *words, code=2)
+    assert terminal.json("projects", "--json")[0]["members"] is None
+
+
+@pytest.mark.parametrize("agent", ["", "nobody"])
+def test_an_agent_that_is_not_there_cannot_be_a_member(terminal: Terminal, agent: str) -> None:
+    terminal.fails("projects", "members", "default", "default", agent)
+    assert terminal.json("projects", "--json")[0]["members"] is None
 
 
 def test_names_that_would_steer_a_terminal_are_shown_harmless(terminal: Terminal) -> None:

@@ -10,6 +10,8 @@ DEFAULT_SET = frozenset({
     "github_comment_on_pr", "github_follow_user",
 })  # fmt: skip
 PRIVILEGED = frozenset({"grant_credits", "credit_config"})
+# What the product keeps as close: the commands of a project's gates are run on the owner's machine.
+ALSO_PRIVILEGED = frozenset({"configure_project"})
 SCHEDULER_BLOCKED = frozenset({
     "send_message", "grant_credits", "credit_config", "github_fork_repo", "github_create_pr",
     "github_create_issue", "github_comment_on_pr", "ask_owner",

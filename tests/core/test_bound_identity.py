@@ -25,14 +25,15 @@ BINDING = {"tenant": "other", "agent": "eve", "project": "prj-2", "issue": "iss-
 async def test_a_bound_issue_and_project_cannot_be_changed_by_arguments(probe_fleet: Fleet) -> None:
     fleet = probe_fleet
     await fleet.call(fleet.owner, "create_project", slug="webshop")
-    actor = fleet.actor(project="webshop", issue="iss-1", session="ses-1")
+    issue = (await fleet.call(fleet.actor(as_owner=True, project="webshop"), "create_issue", title="login fails")).id
+    actor = fleet.actor(project="webshop", issue=issue, session="ses-1")
     before = await fleet.call(actor, "show_binding")
     for name, value in BINDING.items():
         with pytest.raises(InvalidParams, match=name):
             await fleet.call(actor, "show_binding", **{name: value})
     after = await fleet.call(actor, "show_binding")
     assert after == before
-    assert (after.tenant, after.project, after.issue, after.session) == ("default", actor.project, "iss-1", "ses-1")
+    assert (after.tenant, after.project, after.issue, after.session) == ("default", actor.project, issue, "ses-1")
 
 
 async def test_what_acts_on_an_issue_is_not_there_in_a_session_without_one(probe_fleet: Fleet) -> None:

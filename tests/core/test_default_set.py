@@ -8,6 +8,7 @@ from rookery.identity.presets import PRESETS
 from rookery.plugins import load_domains
 from tests.core.seed_names import (
     ADDITIONS,
+    ALSO_PRIVILEGED,
     CONDITIONAL,
     CRITICAL,
     DEFAULT_SET,
@@ -36,7 +37,7 @@ def test_every_seed_tool_that_is_built_is_in_the_default_set(product: Registry) 
 
 def test_the_privileged_tools_are_privileged_and_never_default(product: Registry) -> None:
     for tool in product:
-        assert (tool.tier == "privileged") == (tool.name in PRIVILEGED), tool.name
+        assert (tool.tier == "privileged") == (tool.name in PRIVILEGED | ALSO_PRIVILEGED), tool.name
         assert not (tool.default and tool.tier == "privileged"), tool.name
 
 

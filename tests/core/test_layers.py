@@ -11,6 +11,9 @@ from rookery.core.actor import Actor
 from rookery.core.decide import LAYERS, Decision, decide, explain, held_by
 from rookery.core.tool import Tool
 from rookery.domains.system.tools import ping
+from rookery.domains.tracker.issue_tools import get_issue
+from rookery.domains.tracker.issue_write_tools import add_comment
+from rookery.domains.tracker.verdict_tools import approve_phase
 from rookery.identity.agent_tools import create_agent, list_projects
 from tests import stand_ins
 
@@ -99,14 +102,14 @@ def test_an_outsider_has_nothing_but_what_it_was_given() -> None:
 
 def test_a_profile_replaces_the_default_set() -> None:
     assert refusal(agent(profile="judge"), stand_ins.web_search) == "role"
-    assert refusal(agent(profile="judge", issue="iss-1"), stand_ins.approve_phase) is None
-    assert refusal(agent(issue="iss-1"), stand_ins.approve_phase) == "role"
+    assert refusal(agent(profile="judge", issue="iss-1"), approve_phase) is None
+    assert refusal(agent(issue="iss-1"), approve_phase) == "role"
 
 
 def test_under_a_profile_a_list_narrows_and_never_widens() -> None:
     judge = agent(profile="judge", issue="iss-1", permissions=names("approve_phase", "web_search", "grant_credits"))
-    assert refusal(judge, stand_ins.approve_phase) is None
-    assert refusal(judge, stand_ins.get_issue) == "role"
+    assert refusal(judge, approve_phase) is None
+    assert refusal(judge, get_issue) == "role"
     assert refusal(judge, stand_ins.web_search) == "role"
     assert refusal(judge, stand_ins.grant_credits) == "role"
     assert refusal(replace(judge, grants=names("grant_credits")), stand_ins.grant_credits) is None
@@ -115,15 +118,15 @@ def test_under_a_profile_a_list_narrows_and_never_widens() -> None:
 def test_bundles_add_to_whatever_the_base_is() -> None:
     bundled = names("get_issue")
     for base in ({}, {"permissions": names("ping")}, {"permissions": names()}, {"profile": "judge"}):
-        assert refusal(agent(bundle_tools=bundled, **base), stand_ins.get_issue) is None
+        assert refusal(agent(bundle_tools=bundled, **base), get_issue) is None
     assert refusal(agent(bundle_tools=bundled), ping) is None
 
 
 def test_a_projects_bundles_pass_an_agent_with_a_list_by() -> None:
     ours = names("get_issue")
-    assert refusal(agent(project_bundle_tools=ours), stand_ins.get_issue) is None
-    assert refusal(agent(project_bundle_tools=ours, permissions=names("ping")), stand_ins.get_issue) == "role"
-    assert refusal(agent(project_bundle_tools=ours, permissions=names()), stand_ins.get_issue) == "role"
+    assert refusal(agent(project_bundle_tools=ours), get_issue) is None
+    assert refusal(agent(project_bundle_tools=ours, permissions=names("ping")), get_issue) == "role"
+    assert refusal(agent(project_bundle_tools=ours, permissions=names()), get_issue) == "role"
 
 
 def test_a_privileged_tool_comes_by_grant_or_list_and_by_nothing_else() -> None:
@@ -137,11 +140,11 @@ def test_a_privileged_tool_comes_by_grant_or_list_and_by_nothing_else() -> None:
 
 
 def test_a_scope_file_is_the_base_of_a_session_that_has_no_other() -> None:
-    assert refusal(agent(scope_file=names("get_issue")), stand_ins.get_issue) is None
+    assert refusal(agent(scope_file=names("get_issue")), get_issue) is None
     assert refusal(agent(scope_file=names("get_issue")), ping) == "role"
     assert refusal(agent(scope_file=names("get_issue"), profile="worker"), ping) == "scope_file"
-    assert refusal(agent(scope_file=names("approve_phase"), profile="worker"), stand_ins.approve_phase) == "role"
-    assert refusal(agent(scope_file=names("get_issue"), permissions=names("ping")), stand_ins.get_issue) == "role"
+    assert refusal(agent(scope_file=names("approve_phase"), profile="worker"), approve_phase) == "role"
+    assert refusal(agent(scope_file=names("get_issue"), permissions=names("ping")), get_issue) == "role"
     assert refusal(person("owner", scope_file=names("get_issue")), ping) == "scope_file"
     assert refusal(agent(scope_file=names()), ping) == "role"
 
@@ -181,8 +184,8 @@ def test_the_third_agent_of_a_chain_sends_no_messages(depth: int, expected: str 
 
 
 def test_what_acts_on_a_bound_issue_or_project_needs_one() -> None:
-    assert refusal(agent(profile="worker"), stand_ins.add_finding) == "binding"
-    assert refusal(agent(profile="worker", issue="iss-1"), stand_ins.add_finding) is None
+    assert refusal(agent(profile="worker"), add_comment) == "binding"
+    assert refusal(agent(profile="worker", issue="iss-1"), add_comment) is None
     assert refusal(agent(project=None), replace(ping, binds="project")) == "binding"
     assert refusal(agent(), replace(ping, binds="project")) is None
 

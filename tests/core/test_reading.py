@@ -230,8 +230,8 @@ async def test_reads_and_prompts_are_counted_by_their_kind(features: Fleet) -> N
 
 async def test_the_product_says_what_it_is_and_who_asks(features: Fleet) -> None:
     assert '"product":"Rookery"' in await text(features, features.actor(), "rookery://server")
-    said = await prompted(features, features.actor(profile="worker", issue="iss-1"), "who_am_i")
-    assert said.startswith("You are default, in project default.\nYou work as worker.\nYou work on issue iss-1.")
+    said = await prompted(features, features.actor(profile="worker", issue=await features.issue()), "who_am_i")
+    assert said.startswith("You are default, in project default.\nYou work as worker.\nYou work on issue DEF-001.")
     assert "- echo_message: " in said
     assert "judge_things" not in said
     await features.call(features.owner, "create_agent", name="eve", permissions=[])

@@ -75,7 +75,7 @@ async def test_a_scheduler_session_loses_the_eight_and_nothing_else(fleet: Fleet
 
 async def test_a_person_at_the_web_has_every_tool_that_is_set_up(fleet: Fleet) -> None:
     every = {tool.name for tool in fleet.platform.registry}
-    person = fleet.actor(as_owner=True, source="web", issue="iss-1")
+    person = fleet.actor(as_owner=True, source="web", issue=await fleet.issue())
     assert person.source == "web"
     assert fleet.names(person) == every - set(CONDITIONAL)
     assert await refusing_layer(fleet, person, "grant_credits") is None
@@ -97,7 +97,7 @@ async def test_all_tools_need_a_person_whatever_the_session_leaves_out(fleet: Fl
     assert (bare.kind, bare.agent_name) == ("agent", "default")
     every = {tool.name for tool in fleet.platform.registry} - set(CONDITIONAL)
     assert fleet.names(bare) < every
-    assert fleet.names(fleet.actor(as_owner=True, issue="iss-1")) == every
+    assert fleet.names(fleet.actor(as_owner=True, issue=await fleet.issue())) == every
 
 
 async def test_a_conditional_tool_is_hidden_without_its_service(fleet: Fleet) -> None:
@@ -136,9 +136,9 @@ async def test_an_owner_grant_exposes_a_privileged_tool_and_the_default_never_do
 
 
 async def test_a_profile_has_its_column_of_the_matrix_and_nothing_else(fleet: Fleet) -> None:
-    registry = fleet.platform.registry
+    registry, issue = fleet.platform.registry, await fleet.issue()
     for letter, profile in PROFILES.items():
-        actor = fleet.actor(profile=profile, issue="iss-1")
+        actor = fleet.actor(profile=profile, issue=issue)
         own = {tool.name for tool in registry if profile in tool.profiles and tool.tier != "privileged"}
         assert fleet.names(actor) == own - set(CONDITIONAL)
         known = {name: letters for name, letters in MATRIX.items() if name in registry}
@@ -155,7 +155,7 @@ async def test_listing_and_calling_never_disagree(fleet: Fleet) -> None:
         fleet.actor(),
         fleet.actor(agent="ada"),
         fleet.actor(agent="ada", scheduler=True),
-        fleet.actor(profile="judge", issue="iss-1"),
+        fleet.actor(profile="judge", issue=await fleet.issue()),
         fleet.actor(profile="judge"),
         fleet.actor(depth=3),
         fleet.actor(scope_file=frozenset({"ping", "get_issue"})),

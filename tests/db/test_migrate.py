@@ -201,7 +201,9 @@ def test_a_migrated_database_is_what_the_code_says(
         wanted = {name: shape(connection, name) for name in names}
     found = database.direct(lambda tx: {name: shape(tx.connection, name) for name in names})
     assert {name: found[name] for name in names if found[name] != wanted[name]} == {}
-    assert tables(database) - set(names) == {"epochs", "schema_migrations"}
+    # A full-text index of SQLite is a table with tables of its own.
+    own = {name for name in tables(database) if not name.startswith("learnings_fts")}
+    assert own - set(names) == {"epochs", "schema_migrations"}
 
 
 @pytest.fixture

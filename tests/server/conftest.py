@@ -41,16 +41,16 @@ class Place:
         self.servers.append(Server(self.home, self.environment()))
         return self.servers[-1]
 
-    def client(self, *flags: str, direct: bool = False) -> Client:
-        """A client that has yet to introduce itself."""
+    def client(self, *flags: str, direct: bool = False, cwd: Path | None = None) -> Client:
+        """A client that has yet to introduce itself, started in the home or in another folder."""
         mode = ("--direct",) if direct else ()
-        client = Client(self.home, self.environment(), *flags, *mode, number=len(self.clients))
+        client = Client(self.home, self.environment(), *flags, *mode, number=len(self.clients), cwd=cwd)
         self.clients.append(client)
         return client
 
-    def session(self, *flags: str, direct: bool = False) -> Client:
+    def session(self, *flags: str, direct: bool = False, cwd: Path | None = None) -> Client:
         """A client of 2025-11-25 that has introduced itself."""
-        client = self.client(*flags, direct=direct)
+        client = self.client(*flags, direct=direct, cwd=cwd)
         client.initialize()
         return client
 

@@ -93,9 +93,11 @@ class Server(Process):
 class Client(Process):
     """Starts `rookery stdio` as an MCP client does, and speaks JSON-RPC to it line by line."""
 
-    def __init__(self, home: Path, env: Mapping[str, str], *flags: str, number: int = 0) -> None:
+    def __init__(
+        self, home: Path, env: Mapping[str, str], *flags: str, number: int = 0, cwd: Path | None = None
+    ) -> None:
         command = [sys.executable, "-m", "rookery.entry", "stdio", *flags]
-        super().__init__(command, home / f"client-{number}.log", env, home)
+        super().__init__(command, home / f"client-{number}.log", env, cwd or home)
         self.meta: dict[str, Any] | None = None
         self.seen: list[dict[str, Any]] = []
         self._next_id = 0

@@ -46,9 +46,9 @@ def test_a_profile_that_may_has_them(home: Place, era: str) -> None:
     assert part["text"] == SECRET
     (message,) = judge.request("prompts/get", name="judgement")["result"]["messages"]
     assert message == {"role": "user", "content": {"type": "text", "text": SECRET}}
-    assert listed(judge, "resources") == {"report", "server"}
-    assert listed(judge, "prompts") == {"judgement", "who_am_i"}
-    assert listed(judge, "resources/templates") == set()
+    assert {"report", "server"} <= listed(judge, "resources")
+    assert {"judgement", "who_am_i"} <= listed(judge, "prompts")
+    assert not {"echo", "topic"} & listed(judge, "resources/templates")
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -22,11 +22,13 @@ def explain(tool: str, as_json: bool, **bound: Bound) -> None:
     The options are those of `rookery stdio`. The first layer that does not agree decides; those after it are shown
     as well.
     """
+    from rookery.identity.critical import lost_tools
+
     flags = flags_of(bound)
     with opened(flags) as platform:
         found = platform.registry.require(tool)
         actor = actor_of(platform, flags)
-    told = explanation(actor, found)
+        told = {**explanation(actor, found), "warnings": lost_tools(actor, platform.registry)}
     if as_json:
         print_json(told)
     else:
@@ -57,3 +59,5 @@ def _print(actor: "Actor", told: dict[str, Any]) -> None:
     click.echo(f"decision: {told['outcome']}{by}: {told['reason']}")
     if told["hint"]:
         click.echo(f"hint: {told['hint']}")
+    for warning in told["warnings"]:
+        click.echo(f"warning: {warning}")

@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grants": ("grants", "Single tools that the owner gave to single agents."),
     "token": ("token", "Bearer tokens for clients that connect over HTTP."),
     "projects": ("projects", "Projects that sessions are bound to."),
+    "issues": ("issues", "Issues of a project, and moving them on."),
     "migrate": ("migrate", "Bring the database up to date, after a backup."),
     "backup": ("backup", "Copy the database to a file."),
     "restore": ("backup", "Replace the database by a backup; what was there is kept."),

@@ -56,11 +56,11 @@ def flags_of(bound: Mapping[str, Bound]) -> relay.Flags:
 
 def settings_of(flags: relay.Flags) -> "Settings":
     """The settings of the home and database that the flags name."""
-    from rookery.server.launch import database_url
+    from rookery.server.launch import database_url, working_folder
     from rookery.settings import load_settings
 
     db = flags.get("db")
-    database = database_url(db, os.getcwd()) if isinstance(db, str) else None
+    database = database_url(db, working_folder()) if isinstance(db, str) else None
     return load_settings(relay.home_path(flags), database=database)
 
 
@@ -97,9 +97,9 @@ def _quiet_logs(level: str) -> None:
 
 def actor_of(platform: "Platform", flags: relay.Flags) -> "Actor":
     """Who a session with these flags would be, as the database has it now."""
-    from rookery.server.launch import binding_from
+    from rookery.server.launch import binding_from, working_folder
 
-    binding = binding_from(flags, platform.registry, os.getcwd())
+    binding = binding_from(flags, platform.registry, working_folder())
     return platform.database.direct(lambda tx: platform.resolver.resolve(tx, binding)).actor
 
 
@@ -117,7 +117,14 @@ def call_tool(flags: relay.Flags, tool: str, arguments: dict[str, Any]) -> "Resu
         return answer(platform, flags, tool, arguments)
 
 
-def call_as_owner(home: str | None, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+def owner_flags(home: str | None, project: str | None = None) -> relay.Flags:
+    """The flags of the home's owner, bound to a project by slug or id, or to the default one."""
+    return flags_of({"home": home, "as_owner": True, "project_id": project})
+
+
+def call_as_owner(
+    home: str | None, tool: str, arguments: dict[str, Any] | None = None, *, project: str | None = None
+) -> dict[str, Any]:
     """The structured result of a tool, called as the owner of the home."""
-    flags = flags_of({"home": home, "as_owner": True})
+    flags = owner_flags(home, project)
     return call_tool(flags, tool, arguments or {}).structured

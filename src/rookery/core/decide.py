@@ -204,7 +204,7 @@ def _binding(actor: Actor, tool: Tool) -> Refusal:
     return _deny(
         "binding",
         f"{tool.name} acts on the bound {tool.binds} and none is bound",
-        f"start with --{tool.binds}-id",
+        "start with --issue-id, or claim_issue" if tool.binds == "issue" else "start with --project-id",
     )
 
 

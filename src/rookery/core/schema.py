@@ -69,6 +69,8 @@ def _outlined(node: Json) -> Json:
         }
     if isinstance(out.get("items"), dict):
         out["items"] = _outlined(cast(Json, out["items"]))
+        if out["items"] == {"type": "object"}:
+            del out["items"]  # objects of any kind: that is no news either
     if isinstance(node.get("additionalProperties"), dict):
         out["additionalProperties"] = _outlined(cast(Json, node["additionalProperties"]))
     if "anyOf" in out:

@@ -167,7 +167,7 @@ async def instructions(session: Session) -> str:
     actor = await session.actor()
     name = actor.agent_name or "a person"
     role = f", as {actor.profile}" if actor.profile else ""
-    where = f" You work on issue {actor.issue}." if actor.issue else ""
+    where = f" You work on issue {actor.issue_identifier or actor.issue}." if actor.issue else ""
     text = (
         f"You are {name}{role}, in project {actor.project_slug}.{where} The listed tools are all you may use here; "
         "a refused call says which rule refused it and what to do instead."

@@ -1,0 +1,130 @@
+"""Tools with which a scanner remembers what it has looked at."""
+
+from typing import Annotated, Any, Literal
+
+import sqlalchemy as sa
+from pydantic import Field, StringConstraints
+from sqlalchemy.dialects import postgresql, sqlite
+
+from rookery.core.context import Context
+from rookery.core.errors import ValidationFailed
+from rookery.core.pages import decode_cursor, encode_cursor
+from rookery.core.tool import ToolInput, ToolOutput, tool
+from rookery.domains.tracker.inputs import Ref
+from rookery.domains.tracker.store import Issues, author, now_ms
+from rookery.domains.tracker.tables import coverage
+from rookery.lifecycle.issue_tables import issues
+
+Status = Literal["covered", "has_issues"]
+FilePath = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Concept = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+
+
+class RecordCoverage(ToolInput):
+    file_path: FilePath = Field(description="Examined file, relative to the project.")
+    concept: Concept = Field(description="What it was examined for, such as error_handling.")
+    status: Status = Field(description="has_issues: a ticket was created.")
+    ticket_id: Ref | None = Field(None, description="That ticket; needed for has_issues.")
+    notes: str | None = Field(None, max_length=5_000, description="A brief observation.")
+
+
+class CoverageRecord(ToolOutput):
+    file_path: str
+    concept: str
+    status: str
+    ticket_id: str | None
+    updated_ms: int
+
+
+class ListCoverage(ToolInput):
+    concept: Concept | None = Field(None, description="Only this concept.")
+    status: Status | None = Field(None, description="Only this status.")
+    path_prefix: str | None = Field(None, max_length=1_000, description="Only files whose path starts so.")
+    limit: int = Field(100, ge=1, le=500, description="At most this many.")
+    cursor: str | None = Field(None, max_length=10_000, description="Where the next page starts, as returned.")
+
+
+class CoverageRecords(ToolOutput):
+    records: list[dict[str, Any]]
+    next_cursor: str | None
+
+
+@tool(
+    title="Record coverage", effect="write", action="tracker:write", tier="act", group="Write", profiles="S",
+    critical="S", default=False, binds="project", idempotent=True,
+)  # fmt: skip
+def record_coverage(ctx: Context, args: RecordCoverage) -> CoverageRecord:
+    """Record that a file was examined for a concept. Use it for every file you examine; a later record replaces it.
+    Returns the record. A file with issues needs the ticket created for it."""
+    if args.status == "has_issues" and args.ticket_id is None:
+        raise ValidationFailed("has_issues needs the ticket_id", hint="create_issue first, then give its identifier")
+    ticket = Issues(ctx.tx, ctx.actor).ours(args.ticket_id) if args.ticket_id is not None else None
+    values: dict[str, Any] = {
+        "status": args.status,
+        "ticket_id": ticket.id if ticket is not None else None,
+        "notes": args.notes,
+        "author": author(ctx.actor),
+        "updated_ms": now_ms(),
+    }
+    key = {"project_id": ctx.actor.project, "file_path": plain_path(args.file_path), "concept": args.concept}
+    insert = (sqlite if ctx.tx.dialect == "sqlite" else postgresql).insert(coverage)
+    row = ctx.tx.one(
+        insert.values(**key, **values, tenant=ctx.actor.tenant)
+        .on_conflict_do_update(index_elements=list(key), set_=values)
+        .returning(*coverage.c)
+    )
+    assert row is not None
+    return CoverageRecord(
+        file_path=row.file_path,
+        concept=row.concept,
+        status=row.status,
+        ticket_id=ticket.identifier if ticket is not None else None,
+        updated_ms=row.updated_ms,
+    )
+
+
+@tool(
+    title="List coverage", effect="read", action="tracker:read", tier="observe", group="Read", profiles="S",
+    default=False, binds="project",
+)  # fmt: skip
+def list_coverage(ctx: Context, args: ListCoverage) -> CoverageRecords:
+    """List what was examined in this project, by path. Use it before a scan, to do nothing twice.
+    Returns records with status, ticket_id, notes, author and updated_ms, at most 500 a page, and a cursor."""
+    table = coverage.c
+    visible = (issues.c.id == table.ticket_id, issues.c.project_id.not_in(ctx.actor.closed))
+    wanted = (
+        sa.select(coverage, issues.c.identifier)
+        .outerjoin(issues, sa.and_(issues.c.tenant == table.tenant, *visible))
+        .where(table.tenant == ctx.actor.tenant, table.project_id == ctx.actor.project)
+        .order_by(table.file_path, table.concept)
+    )
+    for column, value in ((table.concept, args.concept), (table.status, args.status)):
+        if value is not None:
+            wanted = wanted.where(column == value)
+    if args.path_prefix:
+        # LIKE would not tell the cases apart on SQLite.
+        wanted = wanted.where(sa.func.substr(table.file_path, 1, len(args.path_prefix)) == args.path_prefix)
+    if (after := decode_cursor(args.cursor)) is not None:
+        path, _, concept = after.partition("\n")
+        wanted = wanted.where(sa.tuple_(table.file_path, table.concept) > sa.tuple_(path, concept))
+    rows = ctx.tx.all(wanted.limit(args.limit + 1))
+    shown = rows[: args.limit]
+    more = len(rows) > args.limit
+    return CoverageRecords(
+        records=[{**{name: row._mapping[name] for name in _SHOWN}, "ticket_id": row.identifier} for row in shown],
+        next_cursor=encode_cursor(f"{shown[-1].file_path}\n{shown[-1].concept}") if more else None,
+    )
+
+
+def plain_path(text: str) -> str:
+    """One spelling for each file: relative to the project, with no way out of it."""
+    parts = [part for part in text.strip().split("/") if part not in ("", ".")]
+    if text.strip().startswith(("/", "~")) or "\\" in text or ".." in parts or not parts or not text.isprintable():
+        raise ValidationFailed(
+            f"{text[:200]!r} is not a path inside the project",
+            hint="give it relative to the project's folder, with / between folders and without ..",
+        )
+    return "/".join(parts)
+
+
+_SHOWN = ("file_path", "concept", "status", "notes", "author", "updated_ms")

@@ -1,0 +1,153 @@
+"""Looks through learnings with the full-text index of either database. Both find the same and order it alike."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from rookery.db.tx import Tx
+from rookery.domains.tracker.search import FIELDS, Frequencies, Match, Term, Wanted, bm25, fts5_query, idf, ts_query
+
+CANDIDATES = 300
+"""So many of the most relevant are scored. Common words match thousands, of which nobody sees more than a hundred."""
+COUNTED = 1_000
+"""On PostgreSQL so many are looked at more closely to find these: those for which its own rank is best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where to look: some projects of a tenant, at learnings of some quality. Verified ones are always looked at."""
+
+    tenant: str
+    projects: Sequence[str]
+    min_quality: int | None = None
+
+    @property
+    def condition(self) -> str:
+        quality = "" if self.min_quality is None else " AND (verified OR quality_score >= :min_quality)"
+        return f"tenant = :tenant AND project_id IN :projects{quality}"
+
+    def bind(self, statement: str, **values: Any) -> sa.TextClause:
+        """The statement with its parameters, and with those of the condition."""
+        values |= {"tenant": self.tenant, "projects": list(self.projects)}
+        values |= {} if self.min_quality is None else {"min_quality": self.min_quality}
+        return sa.text(statement).bindparams(sa.bindparam("projects", expanding=True)).bindparams(**values)
+
+
+class SqliteSearch:
+    """FTS5. Its own bm25() counts; of a single column's share of it only the sign is looked at."""
+
+    # Without CROSS the planner may walk through the whole project and ask the index about each row. The index named
+    # is a fraction of the table.
+    _FROM = (
+        "FROM learnings_fts CROSS JOIN learnings INDEXED BY learnings_narrow ON seq = learnings_fts.rowid "
+        "WHERE learnings_fts MATCH :query AND "
+    )
+    _RANKED = (
+        "SELECT seq, quality_score, -bm25(learnings_fts, 0, 1, 1, 1) AS relevance, "
+        f"CASE WHEN bm25(learnings_fts, 0, 1, 0, 0) < 0 THEN {FIELDS['A']} "
+        f"WHEN bm25(learnings_fts, 0, 0, 1, 0) < 0 THEN {FIELDS['B']} ELSE {FIELDS['C']} END AS field "
+    )
+
+    def __init__(self, tx: Tx, scope: Scope) -> None:
+        self.tx = tx
+        self.scope = scope
+
+    def _query(self, looked_for: Sequence[Term], wanted: Wanted) -> str:
+        # To look for several projects costs more than to look at what is found.
+        only = self.scope.projects[0] if len(self.scope.projects) == 1 else None
+        return fts5_query(looked_for, wanted, only)
+
+    def has(self, looked_for: Sequence[Term], wanted: Wanted, number: int) -> bool:
+        """Whether so many learnings match."""
+        statement = f"SELECT seq {self._FROM}{self.scope.condition} LIMIT :number"
+        query = self._query(looked_for, wanted)
+        return len(self.tx.all(self.scope.bind(statement, query=query, number=number))) == number
+
+    def matches(self, looked_for: Sequence[Term], wanted: Wanted) -> list[Match]:
+        """The most relevant matches."""
+        order = "ORDER BY relevance DESC, seq DESC LIMIT :number"
+        statement = f"{self._RANKED}{self._FROM}{self.scope.condition} {order}"
+        query = self._query(looked_for, wanted)
+        rows = self.tx.all(self.scope.bind(statement, query=query, number=CANDIDATES))
+        return [Match(row.seq, row.relevance, row.field, row.quality_score) for row in rows]
+
+
+class PostgresSearch:
+    """A tsvector finds the rows; its ts_rank knows nothing of how rare a word is, so BM25 is computed here."""
+
+    _FOUND = "SELECT seq FROM learnings WHERE {where} AND lexemes @@ CAST(:query AS tsquery) LIMIT :number"
+    # Close to BM25, at a fraction of its cost.
+    _NEARLY = ":idf_{number} * ts_rank('{{1, 1, 1, 1}}', lexemes, CAST(:term_{number} AS tsquery), 1)"
+    _BEST = (
+        "SELECT seq, words, quality_score, lexemes FROM learnings WHERE {where} AND lexemes @@ CAST(:query AS tsquery) "
+        "ORDER BY {nearly} DESC, seq DESC LIMIT :number"
+    )
+    _RANKED = (
+        "SELECT seq, words, quality_score, CAST(lexemes AS text) AS lexemes, "
+        f"CASE WHEN lexemes @@ CAST(:in_pattern AS tsquery) THEN {FIELDS['A']} "
+        f"WHEN lexemes @@ CAST(:in_context AS tsquery) THEN {FIELDS['B']} ELSE {FIELDS['C']} END AS field "
+        f"FROM ({_BEST}) AS best"
+    )
+    _HAVING = "(SELECT count(*) FROM learnings WHERE tenant = :tenant AND lexemes @@ CAST(:term_{number} AS tsquery))"
+    _TEXTS = "(SELECT count(*) FROM learnings WHERE tenant = :tenant)"
+    _WORDS = "(SELECT sum(words) FROM learnings WHERE tenant = :tenant)"
+
+    def __init__(self, tx: Tx, scope: Scope) -> None:
+        self.tx = tx
+        self.scope = scope
+
+    def has(self, looked_for: Sequence[Term], wanted: Wanted, number: int) -> bool:
+        """Whether so many learnings match."""
+        statement = self._FOUND.format(where=self.scope.condition)
+        query = ts_query(looked_for, wanted)
+        return len(self.tx.all(self.scope.bind(statement, query=query, number=number))) == number
+
+    def matches(self, looked_for: Sequence[Term], wanted: Wanted) -> list[Match]:
+        """The most relevant matches."""
+        single = {f"term_{number}": ts_query([term], "any") for number, term in enumerate(looked_for)}
+        total, all_words, *having = self._counts(single)
+        if not all(having) and (wanted == "every" or not any(having)):
+            return []
+        statement = self.scope.bind(
+            self._RANKED.format(where=self.scope.condition, nearly=self._each(self._NEARLY, " + ", single)),
+            query=ts_query(looked_for, wanted),
+            in_pattern=ts_query(looked_for, "any", "A"),
+            in_context=ts_query(looked_for, "any", "B"),
+            number=COUNTED,
+            **single,
+            **{f"idf_{number}": idf(count, total) for number, count in enumerate(having)},
+        )
+        often, mean = Frequencies(looked_for), float(all_words) / total
+        found = [
+            Match(
+                row.seq,
+                bm25(often.of(row.lexemes), having, row.words, total, mean),
+                float(row.field),
+                row.quality_score,
+            )
+            for row in self.tx.all(statement)
+        ]
+        return sorted(found, key=lambda match: (-match.relevance, -match.seq))[:CANDIDATES]
+
+    def _counts(self, single: Mapping[str, str]) -> Sequence[Any]:
+        """Of the tenant: how many learnings, how many words in all, and how many learnings have each term."""
+        having = self._each(self._HAVING, ", ", single)
+        statement = sa.text(f"SELECT {self._TEXTS}, {self._WORDS}, {having}")
+        row = self.tx.one(statement.bindparams(tenant=self.scope.tenant, **single))
+        assert row is not None
+        return tuple(row)
+
+    @staticmethod
+    def _each(part: str, joint: str, single: Mapping[str, str]) -> str:
+        return joint.join(part.format(number=number) for number in range(len(single)))
+
+
+def find(tx: Tx, scope: Scope, looked_for: Sequence[Term], enough: int) -> list[Match]:
+    """What has every term; if that is not enough, what has any of them."""
+    if not looked_for or not scope.projects:
+        return []
+    index = (SqliteSearch if tx.dialect == "sqlite" else PostgresSearch)(tx, scope)
+    wanted: Wanted = "every" if len(looked_for) == 1 or index.has(looked_for, "every", enough) else "any"
+    return index.matches(looked_for, wanted)

@@ -1,0 +1,128 @@
+"""Keeps pull requests: each claim that work is finished is a revision, with its diff, its gates and its risk."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import sqlalchemy as sa
+
+from rookery.core.actor import Actor
+from rookery.core.errors import Conflict
+from rookery.core.ids import new_id
+from rookery.db.tx import Tx
+from rookery.domains.tracker.diff import DiffStats
+from rookery.domains.tracker.project_store import ProjectSettings
+from rookery.domains.tracker.risk import GateResult, Risk, risk_of
+from rookery.domains.tracker.store import Issues, now_ms
+from rookery.domains.tracker.tables import pr_gates, prs
+from rookery.lifecycle.states import PR, Who
+
+Row = sa.Row[Any]
+UNDECIDED = ("open", "approved")
+MAX_OUTPUT = 100_000
+SHOWN_FILES = 200
+
+
+class Opener(NamedTuple):
+    """Whose work a pull request is; the same may not judge it."""
+
+    subject: str
+    profile: str | None
+
+
+def latest_pr(tx: Tx, issue_id: str) -> Row | None:
+    """The newest revision, or None if there is none."""
+    return tx.one(sa.select(prs).where(prs.c.issue_id == issue_id).order_by(prs.c.revision.desc()).limit(1))
+
+
+def binding_gates(gates: Sequence[GateResult], settings: ProjectSettings) -> list[GateResult]:
+    """The results, with those required that the project requires, whatever was said; of each output the end."""
+    required = {gate.command.strip() for gate in settings.gates if gate.required}
+    return [
+        gate._replace(required=gate.required or gate.command.strip() in required, output=gate.output[-MAX_OUTPUT:])
+        for gate in gates
+    ]
+
+
+def open_pr(
+    tx: Tx,
+    actor: Actor,
+    issue: Row,
+    *,
+    diff: str,
+    stats: DiffStats,
+    branch: str,
+    base: str,
+    gates: Sequence[GateResult],
+    settings: ProjectSettings,
+    risk: Risk | None = None,
+    opened_by: Opener | None = None,
+    who: Who = "orchestrator",
+) -> Row:
+    """Open the next revision for an issue whose row the caller has locked. Moving the issue is the caller's.
+
+    A revision that is still undecided is closed first; an agent, who may not close one, is refused. `risk` may be
+    given by who computed it outside of the transaction.
+    """
+    revision = _next_revision(tx, actor, issue, who)
+    PR.check("draft", "open", who)
+    kept = binding_gates(gates, settings)
+    found = risk or risk_of(stats, settings.risk_thresholds, settings.sensitive_paths, kept)
+    opener = opened_by or Opener(actor.subject, actor.profile)
+    work = {"branch": branch, "base": base, "diff": diff, "stats": stats.as_json(SHOWN_FILES)}
+    weight = {"risk_score": found.score, "risk_level": found.level, "risk_reasons": found.reasons}
+    row = _insert(tx, issue, revision, source_lines=stats.source_lines, **work, **weight, **opener._asdict())
+    if kept:
+        tx.run(
+            sa.insert(pr_gates), [{"pr_id": row.id, "position": at} | gate._asdict() for at, gate in enumerate(kept)]
+        )
+    Issues(tx, actor).note(issue, "pr", None, "open", f"revision {revision}")
+    return row
+
+
+def _next_revision(tx: Tx, actor: Actor, issue: Row, who: Who) -> int:
+    before = latest_pr(tx, issue.id)
+    if before is None:
+        return 1
+    if before.status in UNDECIDED:
+        if who == "agent":
+            raise Conflict(
+                f"revision {before.revision} of {issue.identifier}'s pull request is still {before.status}",
+                hint="wait until it is merged or rejected, or let complete_phase open the next revision",
+            )
+        decide_pr(tx, actor, issue, before, "closed", who, reason="superseded by a new revision")
+    return before.revision + 1
+
+
+def _insert(tx: Tx, issue: Row, revision: int, **values: Any) -> Row:
+    whose = {"tenant": issue.tenant, "project_id": issue.project_id, "issue_id": issue.id}
+    at = now_ms()
+    new = {"id": new_id("pr"), "revision": revision, "status": "open", "created_ms": at, "updated_ms": at}
+    row = tx.one(sa.insert(prs).values(**whose, **new, **values).returning(*prs.c))
+    assert row is not None
+    return row
+
+
+def decide_pr(
+    tx: Tx,
+    actor: Actor,
+    issue: Row,
+    pr: Row,
+    to: Literal["approved", "rejected", "merged", "closed"],
+    who: Who,
+    *,
+    reason: str | None = None,
+    fix_instructions: str | None = None,
+) -> Row:
+    """Change its status, as the state machine allows it to `who`; of two who try at once one is refused."""
+    PR.check(pr.status, to, who)
+    values: dict[str, Any] = {"status": to, "updated_ms": now_ms()}
+    if to in ("approved", "rejected"):
+        values |= {"reason": reason, "fix_instructions": fix_instructions, "judged_by": actor.subject}
+    same = (prs.c.id == pr.id, prs.c.status == pr.status)
+    row = tx.one(sa.update(prs).where(*same).values(**values).returning(*prs.c))
+    if row is None:
+        raise Conflict(
+            f"the pull request of {issue.identifier} has just been decided by another", hint="get_issue shows how"
+        )
+    Issues(tx, actor).note(issue, "pr", pr.status, to, reason)
+    return row
