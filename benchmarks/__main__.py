@@ -8,7 +8,18 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import decide, http_calls, http_load, http_memory, machine, memory, report, startup, stdio_calls
+from benchmarks import (
+    decide,
+    http_calls,
+    http_load,
+    http_memory,
+    machine,
+    memory,
+    report,
+    startup,
+    stdio_calls,
+    tracker,
+)
 from benchmarks.launch import ROOT, Rookery
 from benchmarks.raw_client import MeasureError
 from benchmarks.report import Group
@@ -21,6 +32,7 @@ GROUPS = {
     "http_memory": http_memory.run,
     "memory": memory.run,
     "decide": decide.run,
+    "tracker": tracker.run,
 }
 OUTPUT = ROOT / "build" / "bench"
 
