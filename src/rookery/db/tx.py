@@ -28,17 +28,17 @@ class Tx:
     def dialect(self) -> str:
         return self.connection.dialect.name
 
-    def one(self, statement: sa.Executable) -> sa.Row[Any] | None:
-        """The first row, or None."""
-        return self.connection.execute(statement).first()
+    def one(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> sa.Row[Any] | None:
+        """The first row, or None. `values` are for a statement that was built once, for many calls."""
+        return self.connection.execute(statement, values).first()
 
-    def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
+    def all(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> Sequence[sa.Row[Any]]:
         """Every row."""
-        return self.connection.execute(statement).all()
+        return self.connection.execute(statement, values).all()
 
-    def scalar(self, statement: sa.Executable) -> Any:
+    def scalar(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> Any:
         """The first column of the first row, or None."""
-        return self.connection.execute(statement).scalar()
+        return self.connection.execute(statement, values).scalar()
 
     def run(self, statement: sa.Executable, rows: Sequence[Mapping[str, Any]] | None = None) -> int:
         """Run a change, once or for each of `rows`, and say how many rows it touched."""

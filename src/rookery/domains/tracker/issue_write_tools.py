@@ -1,7 +1,8 @@
 """Tools with which agents make and change issues."""
 
-from typing import Literal
+from typing import Any, Literal
 
+import sqlalchemy as sa
 from pydantic import Field
 
 from rookery.core.context import Context
@@ -81,7 +82,13 @@ def create_issue(ctx: Context, args: CreateIssue) -> Made:
         )
     )
     issue_changed(ctx, issue)
-    return Made(id=issue.id, identifier=issue.identifier, status=issue.status, labels=store.labels([issue])[issue.id])
+    return _made(issue, labels)
+
+
+def _made(issue: sa.Row[Any], labels: list[str]) -> Made:
+    """A new issue with the labels that it was given."""
+    shown = [f"phase:{issue.phase}", *sorted(set(labels))]
+    return Made(id=issue.id, identifier=issue.identifier, status=issue.status, labels=shown)
 
 
 def refuse_reserved(labels: list[str]) -> None:
@@ -126,7 +133,7 @@ def create_subtask(ctx: Context, args: CreateSubtask) -> Made:
         store.move(parent, "blocked", "agent", why=f"waits for {child.identifier}", blocked_on="subtasks")
     issue_changed(ctx, parent)
     issue_changed(ctx, child)
-    return Made(id=child.id, identifier=child.identifier, status=child.status, labels=store.labels([child])[child.id])
+    return _made(child, args.labels)
 
 
 @tool(

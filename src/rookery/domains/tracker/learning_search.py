@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from rookery.db.tx import Tx
 from rookery.domains.tracker.search import FIELDS, Frequencies, Match, Term, Wanted, bm25, fts5_query, idf, ts_query
 
-CANDIDATES = 300
+CANDIDATES = 200
 """So many of the most relevant are scored. Common words match thousands, of which nobody sees more than a hundred."""
 COUNTED = 1_000
 """On PostgreSQL so many are looked at more closely to find these: those for which its own rank is best."""
@@ -36,42 +36,53 @@ class Scope:
 
 
 class SqliteSearch:
-    """FTS5. Its own bm25() counts; of a single column's share of it only the sign is looked at."""
+    """FTS5. Its own bm25() counts; of a single column's share of it only the sign is looked at.
 
-    # Without CROSS the planner may walk through the whole project and ask the index about each row. The index named
-    # is a fraction of the table.
-    _FROM = (
-        "FROM learnings_fts CROSS JOIN learnings INDEXED BY learnings_narrow ON seq = learnings_fts.rowid "
-        "WHERE learnings_fts MATCH :query AND "
-    )
-    _RANKED = (
-        "SELECT seq, quality_score, -bm25(learnings_fts, 0, 1, 1, 1) AS relevance, "
+    The index knows of each learning to which project it belongs, so it alone finds and orders them; only the most
+    relevant are looked up in the table. A limit of quality it does not know.
+    """
+
+    _FIELD = (
         f"CASE WHEN bm25(learnings_fts, 0, 1, 0, 0) < 0 THEN {FIELDS['A']} "
-        f"WHEN bm25(learnings_fts, 0, 0, 1, 0) < 0 THEN {FIELDS['B']} ELSE {FIELDS['C']} END AS field "
+        f"WHEN bm25(learnings_fts, 0, 0, 1, 0) < 0 THEN {FIELDS['B']} ELSE {FIELDS['C']} END AS field"
+    )
+    _FOUND = sa.text("SELECT rowid FROM learnings_fts WHERE learnings_fts MATCH :query LIMIT :number")
+    # Ordered by its rank, FTS5 computes the field for those alone that are within the limit.
+    _RANKED = sa.text(
+        f"SELECT seq, quality_score, -relevance AS relevance, field FROM (SELECT rowid, rank AS relevance, {_FIELD} "
+        "FROM learnings_fts WHERE learnings_fts MATCH :query AND rank MATCH 'bm25(0, 1, 1, 1)' "
+        "ORDER BY rank LIMIT :number) AS best JOIN learnings ON seq = best.rowid"
+    )
+    # Without CROSS the planner may walk through all learnings and ask the index about each.
+    _GOOD = (
+        "FROM learnings_fts CROSS JOIN learnings INDEXED BY learnings_narrow ON seq = learnings_fts.rowid "
+        "WHERE learnings_fts MATCH :query AND (verified OR quality_score >= :least) "
+    )
+    _FOUND_GOOD = sa.text(f"SELECT seq {_GOOD} LIMIT :number")
+    _RANKED_GOOD = sa.text(
+        f"SELECT seq, quality_score, -bm25(learnings_fts, 0, 1, 1, 1) AS relevance, {_FIELD} {_GOOD} "
+        "ORDER BY relevance DESC, seq DESC LIMIT :number"
     )
 
     def __init__(self, tx: Tx, scope: Scope) -> None:
         self.tx = tx
         self.scope = scope
 
-    def _query(self, looked_for: Sequence[Term], wanted: Wanted) -> str:
-        # To look for several projects costs more than to look at what is found.
-        only = self.scope.projects[0] if len(self.scope.projects) == 1 else None
-        return fts5_query(looked_for, wanted, only)
+    def _run(self, plain: sa.TextClause, good: sa.TextClause, query: str, number: int) -> Sequence[sa.Row[Any]]:
+        least = self.scope.min_quality
+        values: dict[str, Any] = {"query": query, "number": number}
+        return self.tx.all(plain, values) if least is None else self.tx.all(good, {**values, "least": least})
 
     def has(self, looked_for: Sequence[Term], wanted: Wanted, number: int) -> bool:
         """Whether so many learnings match."""
-        statement = f"SELECT seq {self._FROM}{self.scope.condition} LIMIT :number"
-        query = self._query(looked_for, wanted)
-        return len(self.tx.all(self.scope.bind(statement, query=query, number=number))) == number
+        query = fts5_query(looked_for, wanted, self.scope.tenant, self.scope.projects)
+        return len(self._run(self._FOUND, self._FOUND_GOOD, query, number)) == number
 
     def matches(self, looked_for: Sequence[Term], wanted: Wanted) -> list[Match]:
         """The most relevant matches."""
-        order = "ORDER BY relevance DESC, seq DESC LIMIT :number"
-        statement = f"{self._RANKED}{self._FROM}{self.scope.condition} {order}"
-        query = self._query(looked_for, wanted)
-        rows = self.tx.all(self.scope.bind(statement, query=query, number=CANDIDATES))
-        return [Match(row.seq, row.relevance, row.field, row.quality_score) for row in rows]
+        query = fts5_query(looked_for, wanted, self.scope.tenant, self.scope.projects)
+        found = self._run(self._RANKED, self._RANKED_GOOD, query, CANDIDATES)
+        return [Match(seq, relevance, field, quality) for seq, quality, relevance, field in found]
 
 
 class PostgresSearch:

@@ -51,9 +51,13 @@ SCOPE_MARK = 0xE000
 
 
 def _indexed(row: str) -> str:
-    """What the full-text index holds of a row: rowid, project, and the three texts."""
+    """What the full-text index holds of a row: rowid, tenant and project in one word, and the three texts.
+
+    A text loses the mark, so that it cannot claim to belong elsewhere.
+    """
     paths = f"(SELECT group_concat(value, ' ') FROM json_each({row}.applies_to))"
-    return f"{row}.seq, char({SCOPE_MARK}) || hex({row}.project_id), {row}.pattern, {row}.context, {paths}"
+    texts = (f"replace({text}, char({SCOPE_MARK}), ' ')" for text in (f"{row}.pattern", f"{row}.context", paths))
+    return f"{row}.seq, char({SCOPE_MARK}) || hex({row}.tenant || ' ' || {row}.project_id), {', '.join(texts)}"
 
 
 # The index has no copy of the texts, so whoever takes a row out has to say what was in it.
@@ -68,7 +72,7 @@ _FULL_TEXT = [
     "tokenize = 'porter unicode61 remove_diacritics 2', prefix = '2 3 4 5 6')",
     f"CREATE TRIGGER learnings_fts_insert AFTER INSERT ON learnings BEGIN {_PUT_IN}; END",
     f"CREATE TRIGGER learnings_fts_delete AFTER DELETE ON learnings BEGIN {_TAKE_OUT}; END",
-    "CREATE TRIGGER learnings_fts_update AFTER UPDATE OF seq, project_id, pattern, context, applies_to "
+    "CREATE TRIGGER learnings_fts_update AFTER UPDATE OF seq, tenant, project_id, pattern, context, applies_to "
     f"ON learnings BEGIN {_TAKE_OUT}; {_PUT_IN}; END",
 ]
 LEARNING_STATEMENTS = [

@@ -17,6 +17,17 @@ from rookery.lifecycle.issue_ref import identifier
 from rookery.lifecycle.states import PHASES
 
 FIRST_PREFIX_LENGTH = 3
+_SETTINGS = (
+    sa.select(projects, tracker_projects.c.prefix, tracker_projects.c.settings)
+    .outerjoin(tracker_projects, tracker_projects.c.project_id == projects.c.id)
+    .where(projects.c.tenant == sa.bindparam("of_tenant"), projects.c.id == sa.bindparam("wanted"))
+)
+_COUNTED = (
+    sa.update(tracker_projects)
+    .where(tracker_projects.c.project_id == sa.bindparam("wanted"))
+    .values(next_number=tracker_projects.c.next_number + 1)
+    .returning(tracker_projects.c.prefix, tracker_projects.c.next_number)
+)
 
 
 class Gate(BaseModel):
@@ -71,11 +82,7 @@ class Projects:
     def settings(self, project_id: str | None = None) -> ProjectSettings:
         """What is set for the bound project, or another by its id; defaults where nothing is."""
         wanted = project_id or self.actor.project
-        row = self.tx.one(
-            sa.select(projects, tracker_projects.c.prefix, tracker_projects.c.settings)
-            .outerjoin(tracker_projects, tracker_projects.c.project_id == projects.c.id)
-            .where(projects.c.tenant == self.actor.tenant, projects.c.id == wanted)
-        )
+        row = self.tx.one(_SETTINGS, {"of_tenant": self.actor.tenant, "wanted": wanted})
         if row is None or row.id in self.actor.closed:
             raise NotFound(f"there is no project {wanted}", hint="start with --project-id")
         stored: dict[str, Any] = row.settings or {}
@@ -106,16 +113,10 @@ class Projects:
     def next_identifier(self, project_id: str | None = None) -> tuple[str, int]:
         """A fresh identifier and its number. A call that is refused afterwards gives the number back."""
         wanted = project_id or self.actor.project
-        counted = (
-            sa.update(tracker_projects)
-            .where(tracker_projects.c.project_id == wanted)
-            .values(next_number=tracker_projects.c.next_number + 1)
-            .returning(tracker_projects.c.prefix, tracker_projects.c.next_number)
-        )
-        row = self.tx.one(counted)
+        row = self.tx.one(_COUNTED, {"wanted": wanted})
         if row is None:
             self._ensure(self.settings(wanted))
-            row = self.tx.one(counted)
+            row = self.tx.one(_COUNTED, {"wanted": wanted})
         assert row is not None
         return identifier(row.prefix, row.next_number - 1), row.next_number - 1
 

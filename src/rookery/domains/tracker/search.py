@@ -64,14 +64,13 @@ def _stems(text: str) -> Iterator[str]:
     return (stem(plain)[: 4 * MAX_LETTERS] for plain in map(_plain, raw_words(text)) if plain)
 
 
-def fts5_query(looked_for: Sequence[Term], wanted: Wanted, project_id: str | None = None) -> str:
-    """For SQLite: rows that have every term, or any; only those of a project, if one is given."""
+def fts5_query(looked_for: Sequence[Term], wanted: Wanted, tenant: str, projects: Sequence[str]) -> str:
+    """For SQLite: rows of these projects of a tenant that have every term, or any."""
     joint = " AND " if wanted == "every" else " OR "
     expression = joint.join(f'"{term.word}"{"*" if term.is_prefix else ""}' for term in looked_for)
-    if project_id is None:
-        return expression
     # To ask for a column would cost more than a word that is in no other.
-    return f'"{chr(SCOPE_MARK)}{project_id.encode().hex()}" AND ({expression})'
+    of = " OR ".join(f'"{chr(SCOPE_MARK)}{f"{tenant} {project}".encode().hex()}"' for project in projects)
+    return f"({of}) AND ({expression})"
 
 
 def ts_query(looked_for: Sequence[Term], wanted: Wanted, weight: str = "") -> str:

@@ -19,6 +19,21 @@ from rookery.lifecycle.issue_ref import find_issue
 from rookery.lifecycle.issue_tables import issues
 from rookery.lifecycle.states import FINISHED, ISSUE, Who
 
+# Built once: to build them costs more than to run them.
+_ADD_ISSUE = sa.insert(issues).returning(*issues.c)
+_ADD_LABELS = sa.insert(issue_labels)
+_ADD_DEPENDENCIES = sa.insert(issue_deps)
+_ADD_COMMENT = sa.insert(comments).returning(*comments.c)
+_ADD_CHANGE = sa.insert(issue_changes)
+_OWN = sa.select(issues).where(issues.c.tenant == sa.bindparam("of_tenant"), issues.c.id == sa.bindparam("wanted"))
+_OWN_LOCKED = _OWN.with_for_update()
+_LABELS = (
+    sa.select(issue_labels)
+    .where(issue_labels.c.issue_id.in_(sa.bindparam("ids", expanding=True)))
+    .order_by(issue_labels.c.label)
+)
+_TOUCH = sa.update(issues).where(issues.c.id == sa.bindparam("wanted")).values(updated_ms=sa.bindparam("at"))
+
 NO_LEASE: dict[str, None] = dict.fromkeys(("lease_subject", "lease_session", "lease_name", "lease_until_ms"))
 
 
@@ -95,9 +110,8 @@ class Issues:
         return issue.lease_subject == self.actor.subject and (same_session or fence is not None)
 
     def _bound(self, *, lock: bool) -> sa.Row[Any]:
-        mine = (issues.c.tenant == self.actor.tenant, issues.c.id == self.actor.issue)
-        wanted = sa.select(issues).where(*mine)
-        row = self.tx.one(wanted.with_for_update() if lock else wanted)
+        bound = {"of_tenant": self.actor.tenant, "wanted": self.actor.issue}
+        row = self.tx.one(_OWN_LOCKED if lock else _OWN, bound)
         if row is None or row.project_id in self.actor.closed:
             raise NotFound("the bound issue is not there", hint="start with the --issue-id of one that is")
         if row.project_id != self.actor.project:
@@ -112,32 +126,29 @@ class Issues:
         identifier, number = Projects(self.tx, self.actor).next_identifier()
         needed = [self.find(text).id for text in new.depends_on]
         at = now_ms()
-        row = self.tx.one(
-            sa.insert(issues)
-            .values(
-                id=new_id("iss"),
-                tenant=self.actor.tenant,
-                project_id=self.actor.project,
-                identifier=identifier,
-                number=number,
-                parent_id=new.parent_id,
-                title=new.title,
-                description=new.description,
-                status=new.status,
-                phase=new.phase,
-                priority=new.priority,
-                size=new.size,
-                rejections=0,
-                created_by=self.actor.subject,
-                author=author(self.actor),
-                created_ms=at,
-                updated_ms=at,
-                fence=0,
-            )
-            .returning(*issues.c)
-        )
+        values = {
+            "id": new_id("iss"),
+            "tenant": self.actor.tenant,
+            "project_id": self.actor.project,
+            "identifier": identifier,
+            "number": number,
+            "parent_id": new.parent_id,
+            "title": new.title,
+            "description": new.description,
+            "status": new.status,
+            "phase": new.phase,
+            "priority": new.priority,
+            "size": new.size,
+            "rejections": 0,
+            "created_by": self.actor.subject,
+            "author": author(self.actor),
+            "created_ms": at,
+            "updated_ms": at,
+            "fence": 0,
+        }
+        row = self.tx.one(_ADD_ISSUE, values)
         assert row is not None
-        self.add_labels(row, new.labels)
+        self._put_labels(row, sorted(set(new.labels)))
         self.add_dependencies(row, needed)
         return row
 
@@ -185,23 +196,20 @@ class Issues:
 
     def touch(self, issue: sa.Row[Any]) -> None:
         """Something about the issue is new, though none of its own fields."""
-        self.tx.run(sa.update(issues).where(issues.c.id == issue.id).values(updated_ms=now_ms()))
+        self.tx.run(_TOUCH, [{"wanted": issue.id, "at": now_ms()}])
 
     def comment(self, issue: sa.Row[Any], content: str, by: str | None = None) -> sa.Row[Any]:
         """Add a comment, signed by the actor unless said otherwise."""
-        row = self.tx.one(
-            sa.insert(comments)
-            .values(
-                id=new_id("cmt"),
-                tenant=issue.tenant,
-                issue_id=issue.id,
-                author=by or author(self.actor),
-                subject=self.actor.subject,
-                content=content,
-                created_ms=now_ms(),
-            )
-            .returning(*comments.c)
-        )
+        values = {
+            "id": new_id("cmt"),
+            "tenant": issue.tenant,
+            "issue_id": issue.id,
+            "author": by or author(self.actor),
+            "subject": self.actor.subject,
+            "content": content,
+            "created_ms": now_ms(),
+        }
+        row = self.tx.one(_ADD_COMMENT, values)
         assert row is not None
         return row
 
@@ -209,14 +217,11 @@ class Issues:
         """Add a line to the history of the issue's fields."""
         values = {"field": name, "old": old, "new": new, "why": why, "subject": self.actor.subject}
         told = {"tenant": issue.tenant, "issue_id": issue.id, "author": author(self.actor), "at_ms": now_ms()}
-        self.tx.run(sa.insert(issue_changes).values(**values, **told))
+        self.tx.run(_ADD_CHANGE, [{**values, **told}])
 
     def labels(self, found: Sequence[sa.Row[Any]]) -> dict[str, list[str]]:
         """The labels by issue id: the phase first, the others sorted."""
-        ids = [row.id for row in found]
-        stored = self.tx.all(
-            sa.select(issue_labels).where(issue_labels.c.issue_id.in_(ids)).order_by(issue_labels.c.label)
-        )
+        stored = self.tx.all(_LABELS, {"ids": [row.id for row in found]})
         labels = {row.id: [f"phase:{row.phase}"] for row in found}
         for row in stored:
             labels[row.issue_id].append(row.label)
@@ -226,17 +231,19 @@ class Issues:
         """Add those that it lacks. The phase is no label here: it has a column, so there is always exactly one."""
         if not labels:
             return
-        known = {row.label for row in self.tx.all(sa.select(issue_labels).where(issue_labels.c.issue_id == issue.id))}
-        new = [label for label in dict.fromkeys(labels) if label not in known]
-        if new:
-            rows = [{"issue_id": issue.id, "label": label, "project_id": issue.project_id} for label in new]
-            self.tx.run(sa.insert(issue_labels), rows)
+        known = {row.label for row in self.tx.all(_LABELS, {"ids": [issue.id]})}
+        self._put_labels(issue, [label for label in dict.fromkeys(labels) if label not in known])
+
+    def _put_labels(self, issue: sa.Row[Any], labels: Sequence[str]) -> None:
+        if labels:
+            rows = [{"issue_id": issue.id, "label": label, "project_id": issue.project_id} for label in labels]
+            self.tx.run(_ADD_LABELS, rows)
 
     def add_dependencies(self, issue: sa.Row[Any], needed: Sequence[str]) -> None:
         """Let the issue wait for others, by their ids."""
         rows = [{"issue_id": issue.id, "depends_on": other} for other in dict.fromkeys(needed)]
         if rows:
-            self.tx.run(sa.insert(issue_deps), rows)
+            self.tx.run(_ADD_DEPENDENCIES, rows)
 
     def would_wait(self, needed: Sequence[str], issue_id: str) -> bool:
         """Whether any of `needed` waits for the issue, itself or through others.
