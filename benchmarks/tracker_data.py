@@ -17,7 +17,6 @@ import sqlalchemy as sa
 from rookery.db.tx import Tx
 from rookery.domains.tracker.learning_tables import learnings
 from rookery.domains.tracker.search import lexemes
-from rookery.domains.tracker.similarity import STOP_WORDS, normalized
 from rookery.domains.tracker.tables import (
     comments,
     finding_processing,
@@ -27,6 +26,7 @@ from rookery.domains.tracker.tables import (
     issue_labels,
     tracker_projects,
 )
+from rookery.fulltext.words import STOP_WORDS, normalized
 from rookery.identity.store import DEFAULT_PROJECT, DEFAULT_TENANT, IdentityStore
 from rookery.lifecycle.issue_ref import identifier
 from rookery.lifecycle.issue_tables import issues

@@ -17,7 +17,8 @@ from rookery.db.database import Database, open_database
 from rookery.db.migrate import migrate
 from rookery.domains.tracker.learning_store import Learnings, NewLearning
 from rookery.domains.tracker.learning_tables import learnings
-from rookery.domains.tracker.search import MAX_TERMS, Match, bm25, fts5_query, ranked, terms, ts_query
+from rookery.domains.tracker.search import Match, fts5_query, ranked
+from rookery.fulltext.query import MAX_TERMS, bm25, terms, ts_query
 from rookery.plugins import load_domains
 from tests.databases import PostgresDatabases
 

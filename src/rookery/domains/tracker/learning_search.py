@@ -7,7 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from rookery.db.tx import Tx
-from rookery.domains.tracker.search import FIELDS, Frequencies, Match, Term, Wanted, bm25, fts5_query, idf, ts_query
+from rookery.domains.tracker.search import FIELDS, Match, fts5_query
+from rookery.fulltext.query import Frequencies, Term, Wanted, bm25, idf, ts_query
 
 CANDIDATES = 200
 """So many of the most relevant are scored. Common words match thousands, of which nobody sees more than a hundred."""
@@ -82,7 +83,7 @@ class SqliteSearch:
         """The most relevant matches."""
         query = fts5_query(looked_for, wanted, self.scope.tenant, self.scope.projects)
         found = self._run(self._RANKED, self._RANKED_GOOD, query, CANDIDATES)
-        return [Match(seq, relevance, field, quality) for seq, quality, relevance, field in found]
+        return [Match(row.seq, row.relevance, row.field, row.quality_score) for row in found]
 
 
 class PostgresSearch:

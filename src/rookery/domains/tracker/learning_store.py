@@ -14,9 +14,10 @@ from rookery.core.ids import new_id
 from rookery.db.tx import Tx
 from rookery.domains.tracker.learning_search import Scope, find
 from rookery.domains.tracker.learning_tables import learnings
-from rookery.domains.tracker.search import length, lexemes, ranked, terms
-from rookery.domains.tracker.similarity import is_duplicate, normalized
+from rookery.domains.tracker.search import length, lexemes, ranked
 from rookery.domains.tracker.store import author, now_ms
+from rookery.fulltext.query import terms
+from rookery.fulltext.words import is_duplicate, normalized
 from rookery.identity.tables import projects
 from rookery.lifecycle.issue_tables import issues
 

@@ -11,8 +11,8 @@ from rookery.domains.tracker.coverage_tools import FilePath, plain_path
 from rookery.domains.tracker.inputs import OnIssue
 from rookery.domains.tracker.learning_store import Learnings, NewLearning
 from rookery.domains.tracker.notices import issue_changed
-from rookery.domains.tracker.similarity import words
 from rookery.domains.tracker.store import Issues
+from rookery.fulltext.words import words
 
 MIN_PATTERN = 50
 MIN_CONTEXT = 100

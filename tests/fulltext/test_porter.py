@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rookery.domains.tracker.porter import stem
+from rookery.fulltext.porter import stem
 
 ENDINGS = """
     ational tional enci anci izer logi logy bli bly alli entli eli ousli ization ation ator alism iveness fulness

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.domains.tracker.similarity import STOP_WORDS, is_duplicate, normalized, words
+from rookery.fulltext.words import STOP_WORDS, is_duplicate, normalized, words
 
 NUXT = "Nuxt auto-imports files in app/utils/ — don't add explicit imports or you'll get already-defined errors"
 
