@@ -25,7 +25,7 @@ from rookery.domains.tracker.artifact import (
 )
 from rookery.domains.tracker.contract import packaged_contract
 from rookery.domains.tracker.sections import headings, slug
-from rookery.domains.tracker.tree_files import read_inside
+from rookery.files.tree_files import read_inside
 from tests.domains.tracker.claimant import good_text
 
 SECRET = b"# what nobody may read\n"

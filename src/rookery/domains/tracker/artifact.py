@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rookery.core.errors import ValidationFailed
 from rookery.domains.tracker.contract import Contract
 from rookery.domains.tracker.sections import headings, missing_sections, slug
-from rookery.domains.tracker.tree_files import inside, path_parts, read_inside
+from rookery.files.tree_files import inside, path_parts, read_inside
 
 TICKETS = "docs/tickets"
 MAX_ARTIFACT = 2_000_000

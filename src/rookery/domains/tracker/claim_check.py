@@ -21,8 +21,8 @@ from rookery.domains.tracker.contract import Contract, Phase, contract_in, packa
 from rookery.domains.tracker.inputs import OnIssue
 from rookery.domains.tracker.project_store import ProjectSettings
 from rookery.domains.tracker.revalidation import DEFAULT_CONTRACTS
-from rookery.domains.tracker.tree_files import inside, path_parts
 from rookery.domains.tracker.worktree import branch_of, head_of, verify_worktree
+from rookery.files.tree_files import inside, path_parts
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 Summary = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]

@@ -17,7 +17,7 @@ from rookery.core.errors import ConfigurationError
 from rookery.core.tool import PROFILES
 from rookery.domains.tracker.git import borrowed, open_repository, resolve
 from rookery.domains.tracker.sections import slug
-from rookery.domains.tracker.tree_files import path_parts, read_inside
+from rookery.files.tree_files import path_parts, read_inside
 from rookery.lifecycle.states import PHASE_PROFILES, PHASES
 
 MAX_CONTRACT = 256 * 1024

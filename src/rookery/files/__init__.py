@@ -1,0 +1,1 @@
+"""Reading files that agents write to, without being led anywhere else."""
