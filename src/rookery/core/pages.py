@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from rookery.core.admission import storable
 from rookery.core.errors import InvalidParams
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ def decode_cursor(cursor: str | None) -> str | None:
         after = value["after"]
     except (binascii.Error, ValueError, KeyError, TypeError):
         after = None
-    if not isinstance(after, str):
+    if not isinstance(after, str) or not storable(after):
         raise _foreign()
     return after
 

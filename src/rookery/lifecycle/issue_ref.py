@@ -27,8 +27,9 @@ def identifier(prefix: str, number: int) -> str:
 
 def find_issue(tx: Tx, tenant: str, text: str) -> sa.Row[Any] | None:
     """The issue with this id or identifier, in any case, with or without leading zeros; also by one it had before."""
-    if text.startswith("iss-"):
-        return tx.one(_BY_ID, {"tenant": tenant, "text": text})
+    # A project may have the prefix ISS, so what looks like an id may be an identifier in lower case.
+    if text.startswith("iss-") and (found := tx.one(_BY_ID, {"tenant": tenant, "text": text})) is not None:
+        return found
     parts = _IDENTIFIER.fullmatch(text)
     if parts is None:
         return None

@@ -24,7 +24,7 @@ from rookery.core.recording import whose
 from rookery.db.tx import Tx
 from rookery.domains.tracker.claim_reader import latest_claim, waiting_claims, waiting_issues, waiting_verdicts
 from rookery.domains.tracker.pipeline import AWAITING, MAX_REJECTIONS, Claim, Step, following, next_step
-from rookery.domains.tracker.pr_store import Opener, binding_gates, open_pr
+from rookery.domains.tracker.pr_store import Opener, binding_gates, not_run, open_pr
 from rookery.domains.tracker.project_store import Projects, ProjectSettings
 from rookery.domains.tracker.promotion import promote
 from rookery.domains.tracker.revalidation import Work, checked_artifact, checked_work
@@ -32,6 +32,7 @@ from rookery.domains.tracker.risk import GateResult, Risk, risk_of
 from rookery.domains.tracker.store import Issues, now_ms
 from rookery.domains.tracker.tables import artifacts, finding_processing
 from rookery.lifecycle.issue_tables import issues
+from rookery.lifecycle.states import PHASE
 
 log = logging.getLogger("rookery.advance")
 MAX_STEPS = 1000
@@ -87,10 +88,12 @@ async def advance(calls: Calls, tenant: str, project: str, *, run_gates: RunGate
         for _ in range(MAX_STEPS):
             try:
                 moved = await mover.one_step(issue_id)
-            except RookeryError as error:
-                # One issue whose contract or repository cannot be read must not stop the others.
-                log.warning("issue %s was not advanced: %s", issue_id, error.message)
-                done.append(Advanced(issue_id, "", "failed", error.message))
+            except Exception as error:
+                # One issue whose contract, repository or gates are broken must not stop the others.
+                known = isinstance(error, RookeryError)
+                reason = error.message if known else f"{type(error).__name__}: {error}"
+                log.warning("issue %s was not advanced: %s", issue_id, reason, exc_info=not known)
+                done.append(Advanced(issue_id, "", "failed", reason))
                 break
             if moved is None:
                 break
@@ -164,7 +167,8 @@ class _Mover:
             work = await asyncio.to_thread(checked_work, self._settings, claim)
             if isinstance(work, str):
                 return _Found(fault=work)
-            gates = await self._run_gates(self._settings, work) if self._run_gates is not None else ()
+            ran = await self._run_gates(self._settings, work) if self._run_gates is not None else ()
+            gates = [*ran, *not_run(ran, self._settings)]
             return _Found(work=work, gates=gates, risk=await asyncio.to_thread(self._risk, work, gates))
         if step.kind == "approve" and claim is not None:
             return _Found(note=await self._promote(claim, content))
@@ -261,6 +265,7 @@ class _Mover:
             label.removeprefix("skip:") for label in store.labels([issue])[issue.id] if label.startswith("skip:")
         )
         phase = following(issue.phase, self._settings.pipeline, skipped)
+        PHASE.check(issue.phase, phase, "orchestrator")
         moved = _to_todo(store, issue, f"{issue.phase} is complete")
         store.change(moved, phase=phase, rejections=0, why=f"{issue.phase} is complete")
         if note is not None:

@@ -81,8 +81,6 @@ class LeaseMoves:
         moved = self.issues.move(issue, "todo", self._who, why=reason)
         if reason:
             self.issues.comment(issue, f"**released**: {reason}")
-        # Last, since all who claim meet here: the session that held it is bound to nothing now.
-        begin_change(self.tx)
         return moved
 
     def _wanted(self, text: str | None, own: Row | None, fence: int | None) -> Row:

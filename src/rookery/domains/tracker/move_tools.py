@@ -20,6 +20,7 @@ from rookery.domains.tracker.project_store import Projects, ProjectSettings
 from rookery.domains.tracker.store import NO_LEASE, Issues, now_ms
 from rookery.domains.tracker.tables import artifacts, finding_processing, issue_labels, phase_claims, prs
 from rookery.domains.tracker.worktree import verify_worktree
+from rookery.identity.store import begin_change
 from rookery.lifecycle.issue_tables import issue_aliases, issues
 from rookery.lifecycle.states import FINISHED, ISSUE, PHASES
 
@@ -51,7 +52,13 @@ async def move_issue(ctx: Context, args: MoveIssue) -> Moved:
     Returns its new identifier; it starts again as todo. Not for finished issues, or with open subtasks or parent."""
     actor = ctx.actor
     issue, source, target, accepted = await ctx.read(lambda tx: _look(tx, actor, args.target_project_id))
-    staged = await asyncio.to_thread(_stage, actor, issue, (source, target), accepted)
+    staging = asyncio.ensure_future(asyncio.to_thread(_stage, actor, issue, (source, target), accepted))
+    try:
+        staged = await asyncio.shield(staging)
+    except asyncio.CancelledError:
+        # The thread goes on; what it leaves beside the destination goes away as soon as it is done.
+        staging.add_done_callback(_discard)
+        raise
     try:
         old, new, labels = await ctx.write(lambda tx: _rehome(tx, actor, args, target.project_id))
         copied = staged.count if staged is not None and staged.publish(new.identifier) else 0
@@ -144,6 +151,12 @@ def _stage(
     return Staged(target.path, files) if files else None
 
 
+def _discard(staging: asyncio.Future[Staged | None]) -> None:
+    staged = staging.result() if not staging.cancelled() and staging.exception() is None else None
+    if staged is not None:
+        staged.discard()
+
+
 def _kept(issue: sa.Row[Any], accepted: Sequence[sa.Row[Any]]) -> Mapping[str, bytes]:
     """What was accepted, byte for byte, whatever has become of the files since."""
     folder = "/".join((*TICKETS, issue.identifier)) + "/"
@@ -185,12 +198,16 @@ def _rehome(tx: Tx, actor: Actor, args: MoveIssue, target_id: str) -> MovedRows:
         if getattr(old, name) != getattr(new, name):
             store.note(new, name, getattr(old, name), getattr(new, name), args.reason)
     store.comment(new, f"**moved** from {old.identifier} to {identifier}: {args.reason}")
+    if old.lease_subject is not None:
+        # The session that held it is bound to it no longer. Last, after every row is locked.
+        begin_change(tx)
     return old, new, store.labels([new])[new.id]
 
 
 def _leave_behind(tx: Tx, old: sa.Row[Any], identifier: str) -> None:
     """Claims that still wait and pull requests are about the repository that the issue leaves."""
-    at, mine = now_ms(), (finding_processing.c.issue_id == old.id, finding_processing.c.processed_ms.is_(None))
+    at, here = now_ms(), finding_processing.c.project_id == old.project_id
+    mine = (here, finding_processing.c.issue_id == old.id, finding_processing.c.processed_ms.is_(None))
     tx.run(sa.update(finding_processing).where(*mine).values(processed_ms=at, outcome="moved"))
     alive = (prs.c.issue_id == old.id, prs.c.status.in_(("draft", "open", "approved")))
     # What a judge has said of it stays.

@@ -16,7 +16,7 @@ from rookery.domains.tracker.pr_store import UNDECIDED, decide_pr, latest_pr
 from rookery.domains.tracker.project_store import Projects
 from rookery.domains.tracker.store import Issues
 from rookery.domains.tracker.tables import issue_deps, issue_labels
-from rookery.lifecycle.states import FINISHED, ISSUE
+from rookery.lifecycle.states import FINISHED, ISSUE, PHASE
 
 
 class SetIssueStatus(ToolInput):
@@ -49,7 +49,7 @@ def set_issue_status(ctx: Context, args: SetIssueStatus) -> Changed:
     """Move an issue of the project: triage, answer a block, take back, finish or cancel it. Use it as a person.
     Returns the new status. Moves that the state machine lacks are refused; done and cancelled are final."""
     store = Issues(ctx.tx, ctx.actor)
-    issue = store.ours(args.issue_id)
+    issue = store.ours(args.issue_id, lock=True)
     moved = store.move(issue, args.status, "human", why=args.reason)
     if moved.status in FINISHED:
         _settle_pr(ctx, moved)
@@ -75,13 +75,15 @@ def edit_issue(ctx: Context, args: EditIssue) -> Edited:
     """Change fields of an issue of the project. Use it as a person to correct or reprioritise it.
     Returns which fields are new; each is noted in the history. Finished issues cannot be edited."""
     store = Issues(ctx.tx, ctx.actor)
-    issue = store.ours(args.issue_id)
+    issue = store.ours(args.issue_id, lock=True)
     if ISSUE.terminal(issue.status):
         raise Conflict(f"{issue.identifier} is {issue.status}", hint="create_issue makes a new one")
     plain = ("title", "description", "priority", "size", "phase")
     values = {name: getattr(args, name) for name in plain if getattr(args, name) is not None}
     if args.phase is not None and args.phase not in (pipeline := Projects(ctx.tx, ctx.actor).settings().pipeline):
         raise InvalidParams(f"the project has no phase {args.phase}", hint=f"it has {', '.join(pipeline)}")
+    if args.phase not in (None, issue.phase):
+        PHASE.check(issue.phase, args.phase, "human")
     edited = [name for name, value in values.items() if getattr(issue, name) != value]
     store.change(issue, **values)
     if args.labels is not None and _replace_labels(store, issue, args.labels):

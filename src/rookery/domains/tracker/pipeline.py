@@ -66,10 +66,17 @@ def next_step(
             if found.outcome is None:
                 return Step("open_pr" if phase == "ready" else "validate", claim=found)
             continue
-        if latest is None or not latest.waiting or latest.phase != phase or found.hash != latest.hash:
+        if latest is None or not latest.waiting or latest.phase != phase or not _is_about(found, latest):
             return _dropped(found, "stale", _ignored(found, latest))
+        if latest.outcome is None:
+            # The same file was claimed again after the verdict; that does not spare it the validation.
+            return Step("validate", claim=latest)
         return Step("approve" if found.approved else "reject", claim=latest, verdict=found)
     return None
+
+
+def _is_about(verdict: Verdict, claim: Claim) -> bool:
+    return (verdict.phase, verdict.hash) == (claim.phase, claim.hash)
 
 
 def _dropped(found: Claim | Verdict, outcome: str, comment: str | None = None) -> Step:

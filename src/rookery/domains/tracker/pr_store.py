@@ -19,6 +19,7 @@ from rookery.lifecycle.states import PR, Who
 Row = sa.Row[Any]
 UNDECIDED = ("open", "approved")
 MAX_OUTPUT = 100_000
+NOT_RUN = -1
 SHOWN_FILES = 200
 
 
@@ -35,12 +36,25 @@ def latest_pr(tx: Tx, issue_id: str) -> Row | None:
 
 
 def binding_gates(gates: Sequence[GateResult], settings: ProjectSettings) -> list[GateResult]:
-    """The results, with those required that the project requires, whatever was said; of each output the end."""
+    """The results, with those required that the project requires, whatever was said; of each output the end.
+
+    What a program printed need not be text: what no database can keep of it is replaced.
+    """
     required = {gate.command.strip() for gate in settings.gates if gate.required}
     return [
-        gate._replace(required=gate.required or gate.command.strip() in required, output=gate.output[-MAX_OUTPUT:])
+        gate._replace(
+            required=gate.required or gate.command.strip() in required,
+            output=gate.output[-MAX_OUTPUT:].replace("\0", "\ufffd").encode("utf-8", "replace").decode(),
+        )
         for gate in gates
     ]
+
+
+def not_run(gates: Sequence[GateResult], settings: ProjectSettings) -> list[GateResult]:
+    """For each gate that the project requires and that has no result among these, one that says so. It has failed."""
+    run = {gate.command.strip() for gate in gates}
+    missing = (gate for gate in settings.gates if gate.required and gate.command.strip() not in run)
+    return [GateResult(gate.command, gate.label, NOT_RUN, "It was not run.", required=True) for gate in missing]
 
 
 def open_pr(

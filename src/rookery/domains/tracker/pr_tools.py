@@ -14,7 +14,7 @@ from rookery.domains.tracker.branches import Branch
 from rookery.domains.tracker.diff import MAX_DIFF_BYTES, DiffStats, parse_diff
 from rookery.domains.tracker.inputs import OnIssue, Reason, Ref
 from rookery.domains.tracker.notices import issue_changed
-from rookery.domains.tracker.pr_store import Row, binding_gates, decide_pr, latest_pr, open_pr
+from rookery.domains.tracker.pr_store import Row, binding_gates, decide_pr, latest_pr, not_run, open_pr
 from rookery.domains.tracker.project_store import Projects, ProjectSettings
 from rookery.domains.tracker.risk import GateResult, Risk, risk_of
 from rookery.domains.tracker.store import Issues
@@ -118,9 +118,7 @@ def _ready(issue: Row) -> Row:
 
 def _complete(gates: list[GateResult], settings: ProjectSettings) -> list[GateResult]:
     """The results, if none is missing that the project requires."""
-    run = {gate.command.strip() for gate in gates}
-    missing = [gate for gate in settings.gates if gate.required and gate.command.strip() not in run]
-    if missing:
+    if missing := not_run(gates, settings):
         names = ", ".join(f"{gate.label} ({gate.command})" for gate in missing)
         raise ValidationFailed(
             f"the project requires gates that were not run: {names}"[:1000], hint="run them and give their results"
@@ -214,7 +212,7 @@ def merge_pr(ctx: Context, args: MergePr) -> Decided:
     """Record that an issue's approved pull request was merged; the issue is done. Use it after merging its branch.
     Returns the new status. Only for people; what is not approved is refused, and no branch is touched."""
     store = Issues(ctx.tx, ctx.actor)
-    issue = store.ours(args.issue_id)
+    issue = store.ours(args.issue_id, lock=True)
     # The issue first, as everywhere: then no two transactions wait for each other.
     done = store.move(issue, "done", "human", why="its pull request was merged")
     pr = decide_pr(ctx.tx, ctx.actor, issue, _latest(ctx.tx, issue), "merged", "human", reason=args.reason)

@@ -61,6 +61,11 @@ def _read(folder: int, name: str) -> bytes | None:
 def _put(folder: int, name: str, content: bytes) -> None:
     temporary = f".{name}.{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(temporary, flags, 0o644, dir_fd=folder), "wb") as stream:
-        stream.write(content)
-    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    try:
+        with open(os.open(temporary, flags, 0o644, dir_fd=folder), "wb") as stream:
+            stream.write(content)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise

@@ -75,23 +75,34 @@ class Issues:
             raise NotFound(f"there is no issue {text}", hint="list_issues shows those of this project")
         return row
 
-    def ours(self, text: str) -> sa.Row[Any]:
-        """The same, in the bound project only."""
+    def ours(self, text: str, *, lock: bool = False) -> sa.Row[Any]:
+        """The same, in the bound project only; with `lock`, nobody else changes it until the end of the transaction."""
         row = self.find(text)
+        if lock:
+            row = self.tx.one(_OWN_LOCKED, {"of_tenant": row.tenant, "wanted": row.id}) or row
         if row.project_id != self.actor.project:
             raise NotFound(f"there is no issue {text} in this project", hint="list_issues shows those of this project")
         return row
 
-    def bound(self) -> sa.Row[Any]:
-        """The issue that this session acts on."""
-        return self._bound(lock=False)
+    def bound(self, *, lock: bool = False) -> sa.Row[Any]:
+        """The issue that this session acts on; with `lock`, nobody else changes it until the end of the transaction."""
+        bound = {"of_tenant": self.actor.tenant, "wanted": self.actor.issue}
+        row = self.tx.one(_OWN_LOCKED if lock else _OWN, bound)
+        if row is None or row.project_id in self.actor.closed:
+            raise NotFound("the bound issue is not there", hint="start with the --issue-id of one that is")
+        if row.project_id != self.actor.project:
+            raise NotFound(
+                f"the bound issue was moved to another project and is {row.identifier} there",
+                hint=f"start a session with --issue-id {row.identifier}",
+            )
+        return row
 
     def held(self, fence: int | None = None) -> sa.Row[Any]:
         """The same for a change of it: nobody else may hold a lease, and a number given must be the newest lease's.
 
         On PostgreSQL the row stays locked until the end of the transaction, so that no lease changes hands meanwhile.
         """
-        issue = self._bound(lock=True)
+        issue = self.bound(lock=True)
         if fence is not None and fence != issue.fence:
             raise Conflict(
                 f"{issue.identifier} was claimed again since: its number is {issue.fence}, not {fence}",
@@ -108,18 +119,6 @@ class Issues:
     def _is_holder(self, issue: sa.Row[Any], fence: int | None) -> bool:
         same_session = issue.lease_session == self.actor.session
         return issue.lease_subject == self.actor.subject and (same_session or fence is not None)
-
-    def _bound(self, *, lock: bool) -> sa.Row[Any]:
-        bound = {"of_tenant": self.actor.tenant, "wanted": self.actor.issue}
-        row = self.tx.one(_OWN_LOCKED if lock else _OWN, bound)
-        if row is None or row.project_id in self.actor.closed:
-            raise NotFound("the bound issue is not there", hint="start with the --issue-id of one that is")
-        if row.project_id != self.actor.project:
-            raise NotFound(
-                f"the bound issue was moved to another project and is {row.identifier} there",
-                hint=f"start a session with --issue-id {row.identifier}",
-            )
-        return row
 
     def create(self, new: NewIssue) -> sa.Row[Any]:
         """Add an issue to the bound project."""

@@ -57,7 +57,8 @@ def reject_phase(ctx: Context, args: RejectPhase) -> Verdict:
 
 def _record(ctx: Context, args: ApprovePhase | RejectPhase, new: NewVerdict) -> Verdict:
     store, claims = Issues(ctx.tx, ctx.actor), Claims(ctx.tx, ctx.actor)
-    issue = store.bound()
+    # Locked, or it could move on, or away to another project, under a verdict that nobody would ever act on.
+    issue = store.bound(lock=True)
     _refuse_other_phase(issue, args.phase)
     claim = _waiting(claims.latest(issue.id, args.phase), issue, args.phase)
     judged = plain_hash(args.artifact_hash)

@@ -10,6 +10,7 @@ import stat
 from dataclasses import dataclass
 from typing import Any, cast
 
+from rookery.core.admission import storable
 from rookery.core.errors import Conflict, ValidationFailed
 from rookery.domains.tracker.file_kinds import is_generated, is_source, is_test
 from rookery.domains.tracker.git import Borrowed, Repository, ask, borrowed, head, open_repository, resolve
@@ -231,6 +232,9 @@ def _parse(content: bytes) -> Marker | None:
     values = cast(dict[str, Any], found)
     issue, issue_id, branch = (values.get(key, "") for key in ("issue", "issue_id", "branch"))
     if not (isinstance(issue, str) and issue and isinstance(issue_id, str) and isinstance(branch, str)):
+        return None
+    # JSON can say half of a surrogate pair, which no answer can.
+    if not storable(issue + issue_id + branch):
         return None
     return Marker(issue[:200], issue_id, branch)
 
