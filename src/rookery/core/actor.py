@@ -36,6 +36,8 @@ class Actor:
     """The id of the bound issue, however it was named when the session began."""
     issue_identifier: str | None = None
     session: str | None = None
+    shared_session: bool = False
+    """Whether several clients act in this session, as those of one token without sessions of their own do."""
     run: str | None = None
     phase: str | None = None
     depth: int = 1

@@ -33,6 +33,7 @@ class Binding:
     project: str | None = None
     issue: str | None = None
     session: str | None = None
+    shared: bool = False
     source: Source = "stdio"
     depth: int = 1
     scheduler: bool = False

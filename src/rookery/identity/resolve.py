@@ -167,6 +167,7 @@ class Resolver:
             "issue_identifier": place.issue_identifier,
             "closed": visitor.closed,
             "session": binding.session,
+            "shared_session": binding.shared,
             "source": binding.source if binding.source != "web" or person else "stdio",
             "depth": binding.depth,
             "scheduler": binding.scheduler,

@@ -196,4 +196,7 @@ async def open_session(platform: "Platform", binding: Binding, hub: "Hub | None"
     session = binding.session or new_id("ses")
     bound = replace(binding, session=session)
     resolved = await platform.database.read(lambda tx: platform.resolver.resolve(tx, bound), timeout_s=10)
+    if bound.issue is not None:
+        # A session stays in the project that it began in, also if its issue moves to another.
+        bound = replace(bound, project=resolved.actor.project)
     return Session(platform, bound, resolved, epoch, hub)

@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from rookery.core.errors import Conflict, InvalidParams, NotFound
+from rookery.core.errors import Conflict, InvalidParams, NotFound, ValidationFailed
 from rookery.core.pages import encode_cursor
 from rookery.db.postgres import PostgresDatabase
 from rookery.domains.tracker.pipeline import Claim, Step, Verdict, next_step
 from rookery.domains.tracker.risk import GateResult
 from rookery.identity.resolve import Binding
 from rookery.lifecycle.issue_tables import issues
+from rookery.server.auth import Credential
+from rookery.server.hub import Hub
 from rookery.server.session import open_session
+from rookery.server.streamable.identities import Identities
 from tests.domains.tracker.claimant import claimant, sha256
 from tests.domains.tracker.desk import Desk, git
 from tests.domains.tracker.moving import WHY, tree_of
@@ -157,7 +160,7 @@ async def test_whoever_follows_a_parent_hears_that_it_is_unblocked(desk: Desk) -
     desk.fleet.platform.calls.events.subscribe(lambda event: heard.append(event.subject))
     await desk.call(desk.person(), "set_issue_status", issue_id=child.id, status="cancelled")
     assert desk.reload(parent).status == "todo"
-    assert heard == [f"issue://{child.identifier}", f"issue://{parent.identifier}", "project://default/board"]
+    assert set(heard) >= {f"issue://{child.identifier}", f"issue://{parent.identifier}", "project://default/board"}
 
 
 async def test_a_marker_with_half_a_character_names_no_issue(desk: Desk) -> None:
@@ -222,3 +225,81 @@ async def test_a_person_edits_no_issue_that_has_just_been_finished(shared: Desk)
     _, refused = await one_after_the_other(shared, issue, finishing, editing)
     assert isinstance(refused, Conflict)
     assert shared.reload(issue).title == issue.title
+
+
+async def test_two_clients_without_a_session_never_hold_one_issue_together(desk: Desk) -> None:
+    await desk.issue(status="todo")
+    known = Identities(desk.fleet.platform, Hub(desk.fleet.platform))
+    credential = Credential(Binding(profile="worker"), "t", None)
+    one, two = await known.session(credential), await known.session(credential)
+    await desk.call(await one.actor(), "claim_issue")
+    with pytest.raises((Conflict, NotFound)):
+        await desk.call(await two.actor(), "claim_issue")
+
+
+async def test_an_answer_about_an_issue_has_a_limit(desk: Desk) -> None:
+    issue = await desk.issue()
+    worker = desk.actor("worker", issue)
+    for _ in range(50):
+        await desk.call(worker, "add_finding", category="bug", summary="s", details="x" * 50_000)
+        await desk.call(worker, "add_comment", content="y" * 20_000)
+    told = await desk.call(worker, "get_issue")
+    assert len(told.model_dump_json()) < 1_000_000
+
+
+async def test_two_who_set_different_thresholds_at_once_both_succeed(shared: Desk) -> None:
+    desk = shared
+    await desk.issue()
+    database = desk.fleet.platform.database
+    assert isinstance(database, PostgresDatabase)
+    with database.engine.connect() as connection:
+        connection.execute(sa.text("SELECT * FROM tracker_projects FOR UPDATE"))
+        one = asyncio.create_task(desk.call(desk.person(), "configure_project", risk_thresholds={"lowLines": 10}))
+        await until(lambda: desk.rows(WAITING)[0][0] >= 1)
+        two = asyncio.create_task(desk.call(desk.person(), "configure_project", risk_thresholds={"highLines": 1000}))
+        await until(lambda: desk.rows(WAITING)[0][0] >= 2)
+        connection.rollback()
+    await asyncio.gather(one, two)
+    now = (await desk.call(desk.person(), "configure_project")).settings["risk_thresholds"]
+    assert (now["lowLines"], now["highLines"]) == (10, 1000)
+
+
+async def test_an_issue_whose_claim_waits_is_not_ready(desk: Desk) -> None:
+    at = await claimant(desk)
+    await at.claim()
+    await desk.call(desk.person("repo"), "set_issue_status", issue_id=at.issue.id, status="todo")
+    assert (await desk.call(desk.actor("researcher", project="repo"), "list_ready_issues")).issues == []
+
+
+async def test_ready_is_not_complete_while_nothing_is_committed(desk: Desk) -> None:
+    at = await claimant(desk, "ready")
+    (at.folder / "new.py").write_text("x = 1\n")
+    with pytest.raises(ValidationFailed, match="nothing is committed"):
+        await at.claim()
+
+
+async def test_a_subtask_cannot_wait_for_its_own_parent(desk: Desk) -> None:
+    parent = await desk.issue()
+    child = await desk.call(desk.actor("worker", parent), "create_subtask", title="part")
+    with pytest.raises(Conflict):
+        await desk.call(desk.person(), "edit_issue", issue_id=child.id, depends_on=[parent.id])
+
+
+async def test_a_session_stays_in_its_project_when_its_issue_moves(desk: Desk) -> None:
+    await desk.project("api")
+    issue = await desk.issue()
+    session = await open_session(desk.fleet.platform, Binding(profile="worker", issue=issue.identifier))
+    await desk.call(desk.actor("planner", issue), "move_issue", target_project_id="api", reason=WHY)
+    with pytest.raises(NotFound):
+        await desk.call(await session.actor(), "add_comment", content="before the epoch")
+    await desk.call(desk.owner, "create_agent", name="anybody")
+    with pytest.raises(NotFound):
+        await session.actor()
+
+
+async def test_followers_of_an_issue_by_its_id_hear_of_changes(desk: Desk) -> None:
+    issue = await desk.issue()
+    heard: list[Any] = []
+    desk.fleet.platform.calls.events.subscribe(lambda event: heard.append(event.subject))
+    await desk.call(desk.actor("worker", issue), "add_comment", content="x")
+    assert f"issue://{issue.id}" in heard

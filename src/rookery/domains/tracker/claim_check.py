@@ -21,7 +21,7 @@ from rookery.domains.tracker.contract import Contract, Phase, contract_in, packa
 from rookery.domains.tracker.inputs import OnIssue
 from rookery.domains.tracker.project_store import ProjectSettings
 from rookery.domains.tracker.revalidation import DEFAULT_CONTRACTS
-from rookery.domains.tracker.worktree import branch_of, head_of, verify_worktree
+from rookery.domains.tracker.worktree import branch_of, commits_ahead, head_of, is_clean, verify_worktree
 from rookery.files.tree_files import inside, path_parts
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
@@ -53,7 +53,9 @@ def checked_claim(
     contract = _contract(root, settings, args)
     _refuse_contract(contract, actor.profile, args.contract_version)
     worktree = os.path.realpath(actor.worktree or root)
-    delivered = _commit(worktree) if args.completed_phase == "ready" else _artifact(root, contract, args)
+    delivered = (
+        _commit(worktree, settings.base_branch) if args.completed_phase == "ready" else _artifact(root, contract, args)
+    )
     claim = NewClaim(
         phase=args.completed_phase,
         contract_version=contract.version,
@@ -123,5 +125,11 @@ def _artifact(root: str, contract: Contract, args: CompletePhase) -> dict[str, s
     return {"artifact_path": artifact.path, "artifact_hash": artifact.sha256, "content": content}
 
 
-def _commit(worktree: str) -> dict[str, str | None]:
+def _commit(worktree: str, base: str) -> dict[str, str | None]:
+    if commits_ahead(worktree, base) == 0:
+        raise ValidationFailed(f"nothing is committed beyond {base}", hint="git commit the work, then claim again")
+    if not is_clean(worktree):
+        raise ValidationFailed(
+            "the worktree has changes that are not committed", hint="git status shows them: commit or ignore them"
+        )
     return {"branch": branch_of(worktree), "head": head_of(worktree)}

@@ -1,5 +1,6 @@
 """An issue with everything that was recorded about it, bounded, newest last."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -24,6 +25,8 @@ from rookery.lifecycle.run_store import Runs
 
 SHOWN = 50
 """Of each kind of record the newest this many; `totals` says how many there are."""
+MAX_CHARACTERS = 100_000
+"""And of those no more than fit into this, but one at least: an answer is read by a model."""
 RUN_FIELDS = ("id", "profile", "phase", "status", "error", "cost_micros", "created_ms", "ended_ms")
 PR_FIELDS = ("id", "revision", "branch", "base", "stats", "risk_score", "risk_level", "risk_reasons", "status",
              "reason", "fix_instructions")  # fmt: skip
@@ -59,7 +62,7 @@ class IssueView:
             finding_processing, finding_processing.c.finding_id == findings.c.id
         )
         rows = self.tx.all(wanted.where(mine).order_by(findings.c.seq.desc()).limit(limit))
-        return [finding_view(row) for row in reversed(rows)]
+        return _fitting([finding_view(row) for row in rows])
 
     def comments(self, limit: int = SHOWN) -> list[dict[str, Any]]:
         return self._newest(comments, limit, ("id", "author", "content", "created_ms"))
@@ -74,7 +77,7 @@ class IssueView:
     def _newest(self, table: sa.Table, limit: int, shown: Sequence[str]) -> list[dict[str, Any]]:
         mine = sa.select(*(table.c[name] for name in shown)).where(table.c.issue_id == self.issue.id)
         rows = self.tx.all(mine.order_by(table.c.seq.desc()).limit(limit))
-        return [dict(zip(shown, row, strict=True)) for row in reversed(rows)]
+        return _fitting([dict(zip(shown, row, strict=True)) for row in rows])
 
     def totals(self) -> dict[str, int]:
         """How many records there are of each kind that is shown in part."""
@@ -126,6 +129,16 @@ class IssueView:
     def test_health(self) -> dict[str, Any] | None:
         trend = project_health(self.tx, self.issue.project_id)
         return None if trend is None else {"bloat": trend.bloat, **asdict(trend)}
+
+
+def _fitting(newest_first: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many of the newest as fit, the newest last."""
+    left = MAX_CHARACTERS
+    for number, record in enumerate(newest_first):
+        left -= len(json.dumps(record, ensure_ascii=False, default=str))
+        if left < 0 and number:
+            return newest_first[:number][::-1]
+    return newest_first[::-1]
 
 
 def finding_view(row: sa.Row[Any]) -> dict[str, Any]:

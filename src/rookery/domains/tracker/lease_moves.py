@@ -55,6 +55,11 @@ class LeaseMoves:
         Whoever holds it already keeps the number and gets a later end. The claim binds the session to the issue.
         """
         own = self.leases.own()
+        if own is not None and self.actor.shared_session and fence != own.fence:
+            raise Conflict(
+                f"{own.identifier} is held through the same token until {_at(own.lease_until_ms)}",
+                hint="if it is yours, give its number as fence; agents that work at once need a token each",
+            )
         issue = self._wanted(text, own, fence)
         if own is not None and own.id != issue.id:
             raise Conflict(
@@ -113,7 +118,8 @@ class LeaseMoves:
     def _may_end(self, issue: Row, fence: int | None) -> bool:
         if self.actor.kind == "human":
             return issue.status == "in_progress" and issue.lease_until_ms is not None
-        same = issue.lease_session == self.actor.session or fence is not None
+        same_session = issue.lease_session == self.actor.session and not self.actor.shared_session
+        same = same_session or fence is not None
         return bool(issue.live) and issue.lease_subject == self.actor.subject and same
 
     def _note(self, old: Row, new: Row) -> None:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from rookery.core.actor import Actor
 from rookery.db.tx import Tx
-from rookery.domains.tracker.tables import issue_deps, issue_labels
+from rookery.domains.tracker.tables import finding_processing, issue_deps, issue_labels
 from rookery.identity.store import now_ms
 from rookery.lifecycle.issue_tables import issues
 
@@ -172,7 +172,7 @@ def _now(dialect: str) -> sa.ColumnElement[int]:
 
 @cache
 def _unhindered(issue: sa.FromClause, works: bool) -> tuple[Condition, ...]:
-    """All that it depends on is done, and for a worker it is planned.
+    """All that it depends on is done, no claim of it waits, and for a worker it is planned.
 
     Subqueries that yield a value are run for each row that is looked at. PostgreSQL would turn NOT EXISTS into a join
     with all dependencies there are where that seems cheaper.
@@ -180,7 +180,14 @@ def _unhindered(issue: sa.FromClause, works: bool) -> tuple[Condition, ...]:
     needed = issues.alias("needed")
     unmet = sa.select(needed.c.id).join(issue_deps, issue_deps.c.depends_on == needed.c.id)
     unmet = unmet.where(issue_deps.c.issue_id == issue.c.id, needed.c.status != "done").limit(1)
-    conditions: list[Condition] = [unmet.correlate(issue).scalar_subquery().is_(None)]
+    # What was claimed to be complete waits for advance, whatever its status says meanwhile.
+    claimed = sa.select(finding_processing.c.finding_id).where(
+        finding_processing.c.project_id == issue.c.project_id,
+        finding_processing.c.issue_id == issue.c.id,
+        finding_processing.c.processed_ms.is_(None),
+    )
+    waiting = (unmet, claimed.limit(1))
+    conditions: list[Condition] = [each.correlate(issue).scalar_subquery().is_(None) for each in waiting]
     if works:
         unplanned = sa.select(issue_labels.c.label).where(
             issue_labels.c.issue_id == issue.c.id, issue_labels.c.label == NEEDS_PLANNING

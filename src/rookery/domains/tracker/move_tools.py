@@ -25,6 +25,7 @@ from rookery.lifecycle.issue_tables import issue_aliases, issues
 from rookery.lifecycle.states import FINISHED, ISSUE, PHASES
 
 MovedRows = tuple[sa.Row[Any], sa.Row[Any], list[str]]
+Settled = tuple[sa.Row[Any], sa.Row[Any], list[str], int]
 
 
 class MoveIssue(OnIssue):
@@ -59,12 +60,8 @@ async def move_issue(ctx: Context, args: MoveIssue) -> Moved:
         # The thread goes on; what it leaves beside the destination goes away as soon as it is done.
         staging.add_done_callback(_discard)
         raise
-    try:
-        old, new, labels = await ctx.write(lambda tx: _rehome(tx, actor, args, target.project_id))
-        copied = staged.count if staged is not None and staged.publish(new.identifier) else 0
-    finally:
-        if staged is not None:
-            staged.discard()
+    # What is committed gets its files, whoever gives up in between.
+    old, new, labels, copied = await asyncio.shield(asyncio.ensure_future(_settle(ctx, args, target, staged)))
     issue_changed(ctx, old)
     ctx.publish("ResourceUpdated", subject=f"issue://{new.identifier}")
     ctx.publish("ResourceUpdated", subject=f"project://{target.slug}/board")
@@ -149,6 +146,15 @@ def _stage(
         files |= read_tickets(root, issue.identifier)
     files |= _kept(issue, accepted)
     return Staged(target.path, files) if files else None
+
+
+async def _settle(ctx: Context, args: MoveIssue, target: ProjectSettings, staged: Staged | None) -> Settled:
+    try:
+        old, new, labels = await ctx.write(lambda tx: _rehome(tx, ctx.actor, args, target.project_id))
+        return old, new, labels, staged.count if staged is not None and staged.publish(new.identifier) else 0
+    finally:
+        if staged is not None:
+            staged.discard()
 
 
 def _discard(staging: asyncio.Future[Staged | None]) -> None:

@@ -120,8 +120,8 @@ class Projects:
         assert row is not None
         return identifier(row.prefix, row.next_number - 1), row.next_number - 1
 
-    def lock_prefixes(self) -> None:
-        """Until the end of the transaction nobody else of the tenant chooses a prefix."""
+    def lock_settings(self) -> None:
+        """Until the end of the transaction nobody else of the tenant sets what has to be looked at first."""
         self.tx.one(sa.select(tenants.c.id).where(tenants.c.id == self.actor.tenant).with_for_update())
 
     def _rename(self, kept: sa.Row[Any], prefix: str) -> None:
@@ -139,7 +139,7 @@ class Projects:
         """The project's row. Of several callers at once one makes it; the others find it."""
         if project.prefix is not None:
             return
-        self.lock_prefixes()
+        self.lock_settings()
         insert = (sqlite if self.tx.dialect == "sqlite" else postgresql).insert(tracker_projects)
         for prefix in _prefixes(project.slug):
             row = {"project_id": project.project_id, "tenant": self.actor.tenant, "prefix": prefix}

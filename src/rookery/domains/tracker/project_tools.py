@@ -80,6 +80,8 @@ def configure_project(ctx: Context, args: ConfigureProject) -> Configured:
     if args.gates is not None:
         given["gates"] = _gates(args.gates)
     if args.risk_thresholds is not None:
+        # Of two who set different ones at once the second must see the first.
+        projects.lock_settings()
         given["risk_thresholds"] = _thresholds(projects.settings().risk_thresholds, args.risk_thresholds)
     if args.pipeline is not None:
         given["pipeline"] = _pipeline(args.pipeline)
@@ -89,7 +91,7 @@ def configure_project(ctx: Context, args: ConfigureProject) -> Configured:
         given["contracts_dir"] = args.contracts_dir or None
     if args.prefix is not None:
         # Two projects that choose at once take turns within a tenant, or both would find the prefix free.
-        Projects(ctx.tx, ctx.actor).lock_prefixes()
+        projects.lock_settings()
         given["prefix"] = args.prefix.upper()
     return _shown(projects.update(**given) if given else projects.settings())
 

@@ -117,7 +117,7 @@ class Issues:
         )
 
     def _is_holder(self, issue: sa.Row[Any], fence: int | None) -> bool:
-        same_session = issue.lease_session == self.actor.session
+        same_session = issue.lease_session == self.actor.session and not self.actor.shared_session
         return issue.lease_subject == self.actor.subject and (same_session or fence is not None)
 
     def create(self, new: NewIssue) -> sa.Row[Any]:
@@ -250,6 +250,11 @@ class Issues:
         Two edits at once could each close half a circle, so they take turns within a tenant.
         """
         self.tx.one(sa.select(tenants.c.id).where(tenants.c.id == self.actor.tenant).with_for_update())
+        # A parent waits for its subtasks as well.
+        waits = sa.union_all(
+            sa.select(issue_deps.c.issue_id.label("waiting"), issue_deps.c.depends_on.label("awaited")),
+            sa.select(issues.c.parent_id, issues.c.id).where(issues.c.parent_id.is_not(None)),
+        ).subquery()
         reached = sa.select(issues.c.id).where(issues.c.id.in_(needed)).cte("reached", recursive=True)
-        reached = reached.union(sa.select(issue_deps.c.depends_on).join(reached, issue_deps.c.issue_id == reached.c.id))
+        reached = reached.union(sa.select(waits.c.awaited).join(reached, waits.c.waiting == reached.c.id))
         return self.tx.one(sa.select(reached.c.id).where(reached.c.id == issue_id)) is not None

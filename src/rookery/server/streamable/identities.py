@@ -1,6 +1,7 @@
 """Sessions by credential: a token is looked up once, not for every request that carries it."""
 
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rookery.core.errors import RookeryError
@@ -26,7 +27,8 @@ class Identities:
         """The session of a credential, good for this moment; raises if the credential is not."""
         session = self._known.get(credential.key)
         if session is None:
-            session = await open_session(self._platform, credential.binding, self._hub)
+            binding = replace(credential.binding, shared=True)
+            session = await open_session(self._platform, binding, self._hub)
             session = self._known.setdefault(credential.key, session)
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
