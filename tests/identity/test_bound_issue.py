@@ -111,7 +111,7 @@ async def test_a_session_loses_its_issue_with_its_project_and_gets_it_back(
 ) -> None:
     session = await open_session(fleet.platform, Binding(issue="SYM-002"))
     await own(fleet, "set_project_members", project="shop", agents=[])
-    with pytest.raises(NotFound, match="there is no issue SYM-002"):
+    with pytest.raises(NotFound, match="there is no"):
         await session.actor()
     await own(fleet, "set_project_members", project="shop", agents="everyone")
     assert (await session.actor()).issue == "iss-2"
