@@ -100,7 +100,8 @@ def test_a_server_without_uvloop_is_slower(machine: Machine) -> None:
 def test_the_packages_and_extras_are_those_of_the_project() -> None:
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     needed = {line.partition(">")[0].partition("[")[0].lower() for line in project["dependencies"] if ";" not in line}
-    assert set(NEEDED) == {"jwt" if name == "pyjwt" else name for name in needed}
+    modules = {"pyjwt": "jwt", "markdown-it-py": "markdown_it", "pyyaml": "yaml"}
+    assert set(NEEDED) == {modules.get(name, name) for name in needed}
     assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev"}
 
 

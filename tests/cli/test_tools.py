@@ -51,7 +51,8 @@ def test_json_has_exactly_name_domain_effect_tier_and_tokens(terminal: Terminal)
 def test_the_plain_list_groups_the_tools_by_domain(terminal: Terminal) -> None:
     lines = terminal.ok("tools", "--as-owner").splitlines()
     start = lines.index("system")
-    assert [line.split()[0] for line in lines[start + 1 :]] == ["get_server_info", "ping"]
+    assert [line.split()[0] for line in lines[start + 1 : start + 3]] == ["get_server_info", "ping"]
+    assert lines[start + 3] == "tracker"
 
 
 def test_tokens_adds_a_column_and_the_sum(terminal: Terminal) -> None:

@@ -15,13 +15,17 @@ NEEDED = (
     "httpx2",
     "jinja2",
     "jwt",
+    "markdown_it",
     "mcp",
+    "pathspec",
     "psycopg",
     "pydantic",
     "rich",
     "sqlalchemy",
     "starlette",
+    "unidiff",
     "uvicorn",
+    "yaml",
 )
 EXTRAS = {
     "claude": "claude_agent_sdk",
