@@ -129,7 +129,11 @@ async def test_an_agent_that_does_what_it_is_told_completes_its_phase(desk: Desk
     for section in packaged_contract(phase).required_sections:
         assert f"`## {section}`" in text
     filled = {"confidence": "high", "open_questions": [], "summary": "done"}
-    if phase != "ready":
+    if phase == "ready":
+        (claim.folder / "login.py").write_text("x = 1\n", encoding="utf-8")
+        git(claim.folder, "add", "-A")
+        git(claim.folder, "commit", "-q", "-m", "log in")
+    else:
         path = claim.folder / wanted["artifact_path"]
         path.write_text(good_text(phase))
         filled["artifact_hash"] = sha256(path)
