@@ -18,6 +18,7 @@ from rookery.db.migrate import Migration
 from rookery.identity import client_sessions
 from rookery.identity import tables as identity_tables
 from rookery.lifecycle import issue_tables, run_tables
+from rookery.sealing import key_table
 
 GROUP = "rookery.domains"
 PARTS = ("tools", "resources", "prompts", "store", "tables")
@@ -41,6 +42,7 @@ def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None
         "client_sessions": client_sessions.MIGRATIONS,
         "issues": issue_tables.MIGRATIONS,
         "runs": run_tables.MIGRATIONS,
+        "sealing": key_table.MIGRATIONS,
         "storage": storage.MIGRATIONS,
         "server_keys": server_keys.MIGRATIONS,
     }

@@ -3,64 +3,30 @@
 import json
 import os
 import socket
-import sqlite3
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rookery.cli.checks import EXTRAS, NEEDED
 from rookery.cli.doctor import examine
-from rookery.cli.machine import Finding, Machine, this_machine
+from rookery.cli.machine import Machine, this_machine
 from rookery.relay import socket_path
 from rookery.server.http import PAGE
 from rookery.settings import Settings
+from tests.cli.examined import MIB, change, expect, sound_machine, with_environ, with_settings
 from tests.cli.terminal import Terminal
 
-MIB = 1024 * 1024
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 @pytest.fixture
 def machine(terminal: Terminal) -> Machine:
-    """A machine on which everything is as it should be."""
-    terminal.ok("tools")
-    environ = {
-        **terminal.environ,
-        "PATH": os.environ["PATH"],
-        "PORT": "0",
-        "ROOKERY_MNEMONIC": "crow " * 12,
-        "GH_TOKEN": "secret-of-github",
-    }
-    package = terminal.user / "package"
-    package.mkdir()
-    return replace(this_machine(environ=environ), sqlite=(3, 51, 3), package=str(package), free=lambda path: 9000 * MIB)
-
-
-def finding(machine: Machine, check: str) -> Finding:
-    (found,) = (found for found in examine(machine) if found.check == check)
-    return found
-
-
-def with_settings(machine: Machine, **changes: Any) -> Machine:
-    return replace(machine, settings=replace(machine.settings, **changes))
-
-
-def with_environ(machine: Machine, **changes: str) -> Machine:
-    return replace(machine, environ={**machine.environ, **changes})
-
-
-def expect(machine: Machine, check: str, state: str, *said: str) -> None:
-    found = finding(machine, check)
-    assert found.state == state, found
-    assert [text for text in said if text not in f"{found.sentence} -> {found.mend}"] == [], found
-    assert bool(found.mend) == (state != "ok")
+    return sound_machine(terminal)
 
 
 def test_a_sound_machine_has_nothing_to_mend(machine: Machine) -> None:
@@ -203,11 +169,6 @@ def test_a_database_of_no_known_kind_is_a_problem(machine: Machine) -> None:
     expect(with_settings(machine, database="oracle://localhost/x"), "database", "problem", "of no kind we know")
 
 
-def change(machine: Machine, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(Path(machine.settings.home) / "rookery.db")) as connection, connection:
-        connection.execute(statement, values)
-
-
 def test_a_newer_schema_is_a_problem(machine: Machine) -> None:
     change(machine, "INSERT INTO schema_migrations VALUES ('audit', 99, 'from the future', 0)")
     expect(machine, "database", "problem", "is at 99", "newer version")
@@ -335,11 +296,6 @@ def test_tokens_without_scopes_are_noted(machine: Machine) -> None:
     expect(with_settings(machine, auth_scope_checks=False), "auth", "ok", "Local")
 
 
-def test_memories_without_a_mnemonic_are_noted_and_a_short_one_is_a_problem(machine: Machine) -> None:
-    expect(with_environ(machine, ROOKERY_MNEMONIC=""), "mnemonic", "note", "unencrypted")
-    expect(with_environ(machine, ROOKERY_MNEMONIC="crow raven"), "mnemonic", "problem", "2 words")
-
-
 def test_a_missing_git_is_noted(machine: Machine, tmp_path: Path) -> None:
     expect(with_environ(machine, PATH=str(tmp_path)), "git", "note", "install git")
 
@@ -350,6 +306,6 @@ def test_a_missing_github_token_is_noted_and_a_present_one_is_not_shown(machine:
 
 
 def test_every_check_that_the_issue_names_is_there(machine: Machine) -> None:
-    named = "python extras database sqlite socket port auth tokens mnemonic git github disk bytecode home"
+    named = "python extras database sqlite socket port auth tokens mnemonic sealing git github disk bytecode home"
     assert set(named.split()) <= {found.check for found in examine(machine)}
     assert isinstance(machine.settings, Settings)

@@ -7,6 +7,8 @@ import shutil
 import stat
 
 from rookery.cli.machine import Finding, Machine, sentence_of
+from rookery.core.errors import ConfigurationError
+from rookery.sealing.keyring import load_keyring
 from rookery.settings.addresses import is_loopback
 
 NEEDED = (
@@ -14,12 +16,15 @@ NEEDED = (
     "cryptography",
     "httpx2",
     "jinja2",
+    "justhtml",
     "jwt",
     "markdown_it",
     "mcp",
+    "mnemonic",
     "pathspec",
     "psycopg",
     "pydantic",
+    "pypdf",
     "rich",
     "sqlalchemy",
     "starlette",
@@ -140,14 +145,27 @@ def check_auth(machine: Machine) -> Finding:
 
 
 def check_mnemonic(machine: Machine) -> Finding:
-    words = len(machine.environ.get("ROOKERY_MNEMONIC", "").split())
-    if words == 0:
-        sentence = "ROOKERY_MNEMONIC is not set, so memories are stored unencrypted."
-        return Finding("mnemonic", "note", sentence, f"set ROOKERY_MNEMONIC to {MNEMONIC_WORDS} or more random words")
-    if words < MNEMONIC_WORDS:
-        sentence = f"ROOKERY_MNEMONIC has {words} words, which can be guessed."
-        return Finding("mnemonic", "problem", sentence, f"use {MNEMONIC_WORDS} or more random words")
-    return Finding("mnemonic", "ok", "ROOKERY_MNEMONIC is set; memories are encrypted.")
+    if machine.settings_error:
+        return Finding("mnemonic", "note", "Not looked at, since the settings do not load.", "mend the settings first")
+    settings = machine.settings
+    try:
+        keyring = load_keyring(settings)
+    except ConfigurationError as error:
+        return Finding("mnemonic", "problem", sentence_of(error.message), error.hint or "mend it")
+    mend = (
+        f"set ROOKERY_MNEMONIC to {MNEMONIC_WORDS} or more random BIP-39 words, or key_file to a file of random bytes"
+    )
+    if keyring is None and settings.network != "local":
+        sentence = f"Neither mnemonic nor key_file is set, so on the network {settings.network} no memory can be saved."
+        return Finding("mnemonic", "problem", sentence, mend)
+    if keyring is None:
+        return Finding("mnemonic", "note", "Neither mnemonic nor key_file is set: memories are unencrypted.", mend)
+    words = settings.mnemonic.lower().split()
+    if len(set(words)) * 2 < len(words):
+        sentence = "The mnemonic says the same word again and again; those of examples do, and can be guessed."
+        return Finding("mnemonic", "problem", sentence, "rookery memory rotate-key moves to random words")
+    source = "mnemonic" if words else "key file"
+    return Finding("mnemonic", "ok", f"Memories are sealed with the key {keyring.fingerprint}, made from the {source}.")
 
 
 def check_git(machine: Machine) -> Finding:

@@ -55,6 +55,7 @@ def examine(machine: "Machine") -> "list[Finding]":
         server_checks.check_port,
         checks.check_auth,
         checks.check_mnemonic,
+        stored_checks.check_sealing,
         checks.check_git,
         checks.check_github,
     )

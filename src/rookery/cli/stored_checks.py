@@ -1,4 +1,4 @@
-"""The doctor's checks of what is stored: the plugins that bring tables, the database, the tokens in it."""
+"""The doctor's checks of what is stored: the plugins that bring tables, the database, the tokens and seals in it."""
 
 import time
 from dataclasses import replace
@@ -10,12 +10,16 @@ from rookery.cli.machine import Finding, Machine, sentence_of
 from rookery.cli.stored import open_stored
 from rookery.core.errors import ConfigurationError, NotFound, RookeryError
 from rookery.db.migrate import Plan, pending
+from rookery.db.schema import metadata
 from rookery.db.tx import Tx
 from rookery.identity.tables import tokens
+from rookery.sealing.key_table import key_versions
+from rookery.sealing.keyring import load_keyring
 from rookery.settings import Settings
 
 PATIENCE_S = 5
 SOON_MS = 7 * 24 * 3600 * 1000
+RESEAL = "rookery memory rotate-key"
 
 
 def _plan(machine: Machine) -> Plan:
@@ -99,3 +103,50 @@ def _ends(tx: Tx) -> list[tuple[str, int | None]]:
     """The name and end of every token that was not revoked."""
     live = sa.select(tokens.c.name, tokens.c.expires_ms).where(tokens.c.revoked_ms.is_(None)).order_by(tokens.c.id)
     return [(row.name, row.expires_ms) for row in tx.all(live)]
+
+
+def check_sealing(machine: Machine) -> Finding:
+    """Whether what is stored goes with the key that is set: nothing in plain beside a key, nothing of another key."""
+    try:
+        keyring = load_keyring(machine.settings)
+        _plan(machine)
+        with open_stored(_impatient(machine.settings)) as database:
+            stored = database.direct(_sealed_rows)
+    except Exception as error:
+        if known_error(error) is None:
+            raise
+        return Finding("sealing", "ok", "Not looked at, since there is no key or no database to read.")
+    plain = stored.pop(None, 0)
+    own = stored.pop(keyring.fingerprint, 0) if keyring else 0
+    foreign, others = sum(stored.values()), ", ".join(sorted(str(name) for name in stored))
+    if foreign and keyring is None:
+        sentence = f"{foreign} memories are sealed with the key {others} and no key is set, so they cannot be read."
+        return Finding("sealing", "problem", sentence, "set the mnemonic or the key_file that sealed them")
+    if foreign and not own:
+        sentence = f"The key is the wrong one: {foreign} memories are sealed with {others} and none with this key."
+        return Finding("sealing", "problem", sentence, "set the mnemonic or the key_file that sealed them")
+    if foreign:
+        sentence = f"{foreign} memories are still sealed with {others}, an older or a wrong key, and cannot be read."
+        return Finding("sealing", "problem", sentence, f"{RESEAL} goes on where it stopped")
+    if plain and keyring:
+        sentence = f"{plain} memories are in plain text, from before there was a key."
+        return Finding("sealing", "note", sentence, f"{RESEAL} seals them")
+    return Finding("sealing", "ok", f"{own} memories are sealed, {plain} are in plain text.")
+
+
+def _sealed_rows(tx: Tx) -> dict[str | None, int]:
+    """How many rows each key has sealed, by its fingerprint; those in plain text by None.
+
+    Tables tell by their column `key_version`. Where it is never NULL rows keep the key that they were written with.
+    """
+    here = set(sa.inspect(tx.connection).get_table_names())
+    names = key_versions(tx) if "seal_keys" in here else {}
+    found: dict[str | None, int] = {}
+    for table in metadata.tables.values():
+        if table.name not in here or "key_version" not in table.c or not table.c.key_version.nullable:
+            continue
+        version = table.c.key_version
+        for row in tx.all(sa.select(version, sa.func.count().label("rows")).group_by(version)):
+            name = None if row.key_version is None else names.get(row.key_version, "unknown")
+            found[name] = found.get(name, 0) + row.rows
+    return found

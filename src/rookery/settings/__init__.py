@@ -41,6 +41,11 @@ class Settings:
     http_origins: Names = ()
     http_hosts: Names = ()
 
+    network: str = "local"
+    mnemonic: str = ""
+    key_file: str = ""
+    memory_hide_keys: bool = False
+
     auth_mode: str = "local"
     auth_secret: str = ""
     auth_issuer: str = ""

@@ -18,6 +18,7 @@ CHOICES = {
     "http_answers": ("auto", "json", "sse"),
     "http_sessions": ("auto", "stateful", "stateless"),
     "log_level": LEVELS,
+    "network": ("local", "test", "main"),
 }
 RANGES: dict[str, tuple[float, float]] = {
     "port": (0, 65535),
@@ -38,7 +39,7 @@ SHAPES: dict[str, tuple[Callable[[str], str], str]] = {
     "auth_resource": (addresses.resource_address, "an absolute URI without a fragment"),
 }
 # Their values never appear in an error, a log or a repr.
-SECRET = frozenset({"auth_secret"})
+SECRET = frozenset({"auth_secret", "mnemonic"})
 KINDS: dict[Any, str] = {
     str: "text",
     bool: "true or false",
