@@ -14,12 +14,12 @@ Json = dict[str, Any]
 def compact_schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Json:
     """The schema of `model` without titles, references and null branches. Recursive models are refused.
 
-    Of a result only the shape is told: we keep to it ourselves, so what else may not be there is no news to a reader.
+    Of a result only the outline is told: which fields there are.
     """
     raw = model.model_json_schema(mode=mode)
     raw.pop("description", None)  # the class's docstring is for us
     shrunk = cast(Json, _shrink(raw, raw.get("$defs", {}), (), mode == "validation"))
-    return shrunk if mode == "validation" else _outlined(shrunk)
+    return shrunk if mode == "validation" else {"type": "object", **_outlined(shrunk)}
 
 
 def _shrink(node: Any, defs: Json, path: tuple[str, ...], optional_is_absent: bool) -> Any:
@@ -61,28 +61,9 @@ def _without_null(node: Json) -> Json:
 
 
 def _outlined(node: Json) -> Json:
-    """Fields and their types; neither which of them must be there nor that there are no others."""
-    out = {key: value for key, value in node.items() if key not in ("required", "additionalProperties", "default")}
-    if "properties" in out:
-        out["properties"] = {
-            name: _outlined(value) for name, value in cast("dict[str, Json]", out["properties"]).items()
-        }
-    if isinstance(out.get("items"), dict):
-        out["items"] = _outlined(cast(Json, out["items"]))
-        if out["items"] == {"type": "object"}:
-            del out["items"]  # objects of any kind: that is no news either
-    if isinstance(node.get("additionalProperties"), dict):
-        out["additionalProperties"] = _outlined(cast(Json, node["additionalProperties"]))
-    if "anyOf" in out:
-        return _nullable(out, [_outlined(branch) for branch in cast("list[Json]", out["anyOf"])])
-    return out
-
-
-def _nullable(node: Json, branches: list[Json]) -> Json:
-    """`anyOf [X, null]` as X whose type may also be null."""
-    match branches:
-        case [{"type": str(kind)} as only, {"type": "null"}]:
-            rest = {key: value for key, value in node.items() if key != "anyOf"}
-            return {**only, **rest, "type": [kind, "null"]}
-        case _:
-            return {**node, "anyOf": branches}
+    """The names of the fields and how they nest. A type is paid for in context, and a reader sees it in the value."""
+    if "properties" in node:
+        fields = cast("dict[str, Json]", node["properties"])
+        return {"properties": {name: _outlined(value) for name, value in fields.items()}}
+    inner = _outlined(cast(Json, node["items"])) if isinstance(node.get("items"), dict) else {}
+    return {"items": inner} if inner else {}
