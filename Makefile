@@ -59,9 +59,9 @@ clean: ## Remove the virtual environments, build/ and the caches; never a home f
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.installed: pyproject.toml constraints.txt
-	@scripts/install.sh $(VENV)
+	@scripts/install.sh $(VENV) embed
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
-	@scripts/install.sh $(VENV) dev
+	@scripts/install.sh $(VENV) dev,embed
 	@touch $(VENV)/.installed $@

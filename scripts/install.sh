@@ -4,7 +4,7 @@
 set -eu
 
 venv=$1
-extras=${2:+[$2]}
+extras=${2:-}
 python=${PYTHON:-python3}
 
 fail() {
@@ -28,9 +28,22 @@ if ! "$venv/bin/python" -c '' 2>/dev/null; then
 fi
 
 # The two variables hold for the packages that build ours as well, in older and in newer pip.
-printf 'Installing rookery%s and what it needs ...\n' "$extras"
-PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
-    "$venv/bin/python" -m pip install -qq --disable-pip-version-check -e ".$extras"
+install() {
+    printf 'Installing rookery%s and what it needs ...\n' "${1:+[$1]}"
+    PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+        "$venv/bin/python" -m pip install -qq --disable-pip-version-check -e ".${1:+[$1]}"
+}
+
+# Not every platform has the packages of the extra 'embed', and everything works without them.
+if ! install "$extras"; then
+    case ",$extras," in
+        *,embed,*) rest=$(printf '%s' "$extras" | tr ',' '\n' | grep -vx embed | paste -sd, -) ;;
+        *) exit 1 ;;
+    esac
+    printf '%s\n' "The extra 'embed' cannot be installed here: going on without it." >&2
+    install "$rest"
+    printf '%s\n' "Installed without the extra 'embed': knowledge is searched by keyword, not by meaning." >&2
+fi
 
 # pip compiles what it copies, and an editable install copies nothing. A file that does not compile is no
 # reason to install again: whoever imports it sees the error.

@@ -36,8 +36,6 @@ send_message = _stand_in(
 list_agents = _stand_in("list_agents", networking=True, bundles=("preset-communicator",), tier="observe")
 discover_agent = _stand_in("discover_agent", networking=True, bundles=("preset-communicator",), tier="observe")
 invoke_remote_agent = _stand_in("invoke_remote_agent", networking=True, bundles=("preset-communicator",))
-save_memory = _stand_in("save_memory", bundles=("preset-researcher", "preset-memory-manager"))
-recall_memory = _stand_in("recall_memory", bundles=("preset-researcher", "preset-memory-manager"), tier="observe")
 web_search = _stand_in("web_search", bundles=("preset-researcher", "preset-full-stack", "preset-memory-manager"))
 deep_research = _stand_in("deep_research", bundles=("preset-researcher", "preset-memory-manager"))
 extend_timeout = _stand_in("extend_timeout")

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from types import ModuleType
 
 from rookery.around import audit
@@ -16,10 +17,15 @@ from rookery.core.registry import Registry
 from rookery.db.database import Database, open_database
 from rookery.db.migrate import Migration, migrate
 from rookery.db.storage import TableStorage
+from rookery.domains.memory.file_copies import repair_copies
+from rookery.domains.memory.file_notes import ProfileNotes
 from rookery.domains.tracker.binding import TrackerIssues
+from rookery.embedding.embedder import load_embedder
 from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.plugins import load_domains
+from rookery.sealing.key_table import refuse_other_key
+from rookery.sealing.keyring import load_keyring
 from rookery.settings import Settings
 
 
@@ -42,12 +48,18 @@ class Platform:
 
 
 def make_platform(
-    settings: Settings, *, prepare: bool = True, extra: Mapping[str, ModuleType] | None = None
+    settings: Settings,
+    *,
+    prepare: bool = True,
+    extra: Mapping[str, ModuleType] | None = None,
+    other_key: bool = False,
 ) -> Platform:
     """A platform on the home folder of `settings`. `prepare` creates and migrates what is missing.
 
-    `extra` are domains that the caller brings along, by name.
+    `extra` are domains that the caller brings along, by name. With `other_key` the key of the settings may be another
+    than the one that sealed what is stored: for whoever changes it.
     """
+    keyring = load_keyring(settings)
     domains = load_domains(plugins=settings.plugins, extra=extra)
     os.makedirs(settings.home, mode=0o700, exist_ok=True)
     database = open_database(settings.database_url, reads=settings.audit_reads)
@@ -55,6 +67,9 @@ def make_platform(
         if prepare:
             migrate(database, domains.migrations, settings.backups)
             database.direct(lambda tx: IdentityStore(tx, DEFAULT_TENANT).set_up(), write=True)
+            if not other_key:
+                database.direct(lambda tx: refuse_other_key(tx, keyring))
+                repair_copies(database, settings.home)
     except BaseException:
         database.close()
         raise
@@ -67,7 +82,14 @@ def make_platform(
         database,
         around,
         events,
-        facts={"port": settings.port},
+        facts={
+            "port": settings.port,
+            "home": settings.home,
+            "network": settings.network,
+            "keyring": keyring,
+            "hide_keys": settings.memory_hide_keys,
+            "embedder": cache(load_embedder),
+        },
         span=span,
         open_storage=TableStorage,
     )
@@ -78,6 +100,7 @@ def make_platform(
         scope_map=dict(settings.auth_scope_map),
         scope_checks=settings.auth_scope_checks,
         issues=TrackerIssues(),
+        notes=ProfileNotes(keyring),
     )
     return Platform(
         settings=settings,

@@ -19,7 +19,7 @@ SCHEDULER_BLOCKED = frozenset({
 CONDITIONAL = {"create_work_task": "work_tasks", "code_symbols": "code_index", "find_references": "code_index"}
 
 # What the product adds to the default set beyond the seeds.
-ADDITIONS = frozenset({"ping", "get_server_info"})
+ADDITIONS = frozenset({"ping", "get_server_info", "forget_memory", "promote_memory"})
 
 # Which profile has which tool, by the profiles' letters.
 MATRIX = {

@@ -17,11 +17,7 @@ from tests.server.conftest import Place
 from tests.server.processes import Client, error_code
 
 BEYOND = {"list_ready_issues": "WRJSAPI", "claim_issue": "WRAP", "release_issue": "WRAP"}
-BUILT = {
-    name: letters
-    for name, letters in {**MATRIX, **BEYOND}.items()
-    if name not in {"search_knowledge", "vault_retrieve", "vault_update", "vault_delete", "update_memory"}
-}
+BUILT = {**MATRIX, **BEYOND}
 
 
 class Office:

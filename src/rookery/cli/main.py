@@ -22,6 +22,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "token": ("token", "Bearer tokens for clients that connect over HTTP."),
     "projects": ("projects", "Projects that sessions are bound to."),
     "issues": ("issues", "Issues of a project, and moving them on."),
+    "memory": ("memory", "Memories of agents, and the key that seals them."),
+    "knowledge": ("knowledge", "Documents of a project that agents can search."),
     "migrate": ("migrate", "Bring the database up to date, after a backup."),
     "backup": ("backup", "Copy the database to a file."),
     "restore": ("backup", "Replace the database by a backup; what was there is kept."),

@@ -19,18 +19,22 @@ MIGRATIONS = (
         ["CREATE TABLE server_keys (name TEXT NOT NULL PRIMARY KEY, secret TEXT NOT NULL, created_ms BIGINT NOT NULL)"],
     ),
 )
+_FIND = sa.select(server_keys.c.secret).where(server_keys.c.name == sa.bindparam("name"))
 
 
 def server_key(database: Database, name: str) -> bytes:
     """The 32 bytes of that name, the same for every server on this database. Blocks; for the start of a server."""
-    query = sa.select(server_keys.c.secret).where(server_keys.c.name == name)
-    found = database.direct(lambda tx: tx.scalar(query))
-    return bytes.fromhex(found or database.direct(lambda tx: _make(tx, name, query), write=True))
+    found = database.direct(lambda tx: tx.scalar(_FIND, {"name": name}))
+    return bytes.fromhex(found) if found else database.direct(lambda tx: server_key_in(tx, name), write=True)
 
 
-def _make(tx: Tx, name: str, query: sa.Select[tuple[str]]) -> str:
-    # Of two servers that start at the same moment one is first, and both read what it wrote.
-    insert = sqlite.insert if tx.dialect == "sqlite" else postgresql.insert
-    row = {"name": name, "secret": secrets.token_hex(32), "created_ms": time.time_ns() // 1_000_000}
-    tx.run(insert(server_keys).values(row).on_conflict_do_nothing())
-    return tx.scalar(query)
+def server_key_in(tx: Tx, name: str) -> bytes:
+    """The same in an open transaction, which must be one that writes if the key was never used before."""
+    found = tx.scalar(_FIND, {"name": name})
+    if found is None:
+        # Of two servers that start at the same moment one is first, and both read what it wrote.
+        insert = sqlite.insert if tx.dialect == "sqlite" else postgresql.insert
+        row = {"name": name, "secret": secrets.token_hex(32), "created_ms": time.time_ns() // 1_000_000}
+        tx.run(insert(server_keys).values(row).on_conflict_do_nothing())
+        found = tx.scalar(_FIND, {"name": name})
+    return bytes.fromhex(found)

@@ -69,6 +69,14 @@ class BoundIssues(Protocol):
         ...
 
 
+class Notes(Protocol):
+    """What a profile keeps for its later sessions. The memory offers it; without one a profile keeps nothing."""
+
+    def of(self, tx: Tx, tenant: str, profile: str, project_slug: str | None) -> str:
+        """Its notes for a session in that project, ready to be shown; empty if there are none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a session acts, and until when that is known."""

@@ -9,14 +9,17 @@ from typing import Any, cast
 import sqlalchemy as sa
 
 from rookery.core.actor import NOTHING, Actor, Auth
+from rookery.core.decide import scope_granted
 from rookery.core.errors import ConfigurationError, InvalidParams, Unauthorized
 from rookery.core.registry import Registry
 from rookery.core.tool import PROFILES, plain_name
 from rookery.db.tx import Tx
 from rookery.identity.access import AccessStore, token_row
-from rookery.identity.binding import Binding, BoundIssues, TokenIdentity, Visitor, find_place
+from rookery.identity.binding import Binding, BoundIssues, Notes, TokenIdentity, Visitor, find_place
 from rookery.identity.presets import PRESETS
 from rookery.identity.store import DEFAULT_AGENT, IdentityStore, now_ms
+
+NOTES_SCOPE = "memory:read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ class Resolver:
 
     `scope_map` says which scopes of another issuer stand for which of ours as well. Without `scope_checks` a token of
     another issuer need not carry scopes to act as one of our agents; whoever is no agent has its scopes and no more.
-    Without `issues` a session is bound to whatever issue it names.
+    Without `issues` a session is bound to whatever issue it names. Without `notes` no profile has any.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class Resolver:
         scope_map: Mapping[str, Sequence[str]] | None = None,
         scope_checks: bool = True,
         issues: BoundIssues | None = None,
+        notes: Notes | None = None,
     ) -> None:
         self._registry = registry
         self._services = services
@@ -105,6 +109,7 @@ class Resolver:
         self._scope_map = scope_map or {}
         self._scope_checks = scope_checks
         self._issues = issues
+        self._notes = notes
 
     def resolve(self, tx: Tx, binding: Binding) -> Resolved:
         """The actor of a binding, as the database has it now. Unknown names are refused."""
@@ -123,6 +128,18 @@ class Resolver:
             shared = self._shared(store, binding, token, Visitor(agent.id, store.closed_to(agent.id)), ends)
             actor = Actor(kind="agent", **self._held(store, agent, shared["project"], ends), **shared)
         return Resolved(actor, min(ends, default=None))
+
+    def prompt_additions(self, tx: Tx, actor: Actor) -> str:
+        """What the actor is told besides who it is: the texts of its bundles, and what its profile keeps for itself.
+
+        Notes are read here and not kept in the actor: they change more often than rights, and few calls need them.
+        Whoever has a token needs its scope `memory:read` for them.
+        """
+        parts = [actor.prompt_additions]
+        readable = actor.scopes is None or scope_granted(actor.scopes, NOTES_SCOPE)
+        if self._notes is not None and actor.profile is not None and readable:
+            parts.append(self._notes.of(tx, actor.tenant, actor.profile, actor.project_slug))
+        return "\n\n".join(part for part in parts if part)
 
     def _held(self, store: IdentityStore, agent: sa.Row[Any], project: str, ends: list[int]) -> dict[str, Any]:
         """What an agent holds by its own row, bundles and grants. The ends of grants are added to `ends`."""

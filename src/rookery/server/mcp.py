@@ -163,8 +163,12 @@ async def init_options(server: Server[Any], session: Session) -> InitializationO
 
 
 async def instructions(session: Session) -> str:
-    """Tells an agent who it is and what it may do."""
+    """Tells an agent who it is, what it may do, and what its bundles and its profile's memory add to that."""
     actor = await session.actor()
+    platform = session.platform
+    additions = actor.prompt_additions
+    if actor.profile is not None:
+        additions = await platform.database.read(lambda tx: platform.resolver.prompt_additions(tx, actor), timeout_s=10)
     name = actor.agent_name or "a person"
     role = f", as {actor.profile}" if actor.profile else ""
     where = f" You work on issue {actor.issue_identifier or actor.issue}." if actor.issue else ""
@@ -172,4 +176,4 @@ async def instructions(session: Session) -> str:
         f"You are {name}{role}, in project {actor.project_slug}.{where} The listed tools are all you may use here; "
         "a refused call says which rule refused it and what to do instead."
     )
-    return f"{text}\n\n{actor.prompt_additions}" if actor.prompt_additions else text
+    return f"{text}\n\n{additions}" if additions else text
