@@ -37,7 +37,7 @@ async def test_a_token_needs_the_scope(bench: Bench, era: Era) -> None:
         ({"message": "Hi"}, "Hi"),
         ({"message": "Hi", "mode": "uppercase"}, "HI"),
         ({"message": "Hi", "mode": "lowercase", "repeat": 3}, "hi hi hi"),
-        ({"message": "ä\u0000\u2028💥"}, "ä\u0000\u2028💥"),
+        ({"message": "ä\u2028💥"}, "ä\u2028💥"),
         ({"message": "x" * 1000, "repeat": 5}, " ".join(["x" * 1000] * 5)),
     ],
     ids=["plain", "upper", "lower", "odd", "longest"],

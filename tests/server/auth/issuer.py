@@ -70,7 +70,7 @@ def claims(**changes: Any) -> Json:
         "client_id": "cli",
         "scope": "system:read",
         "iat": now,
-        "exp": now + 600,
+        "exp": now + 7200,
     }
     return {name: value for name, value in (right | changes).items() if value is not None}
 
