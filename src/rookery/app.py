@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from types import ModuleType
 
 from rookery.around import audit
@@ -20,7 +19,7 @@ from rookery.db.storage import TableStorage
 from rookery.domains.memory.file_copies import repair_copies
 from rookery.domains.memory.file_notes import ProfileNotes
 from rookery.domains.tracker.binding import TrackerIssues
-from rookery.embedding.embedder import load_embedder
+from rookery.embedding.embedder import load_embedder, once
 from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.plugins import load_domains
@@ -88,7 +87,7 @@ def make_platform(
             "network": settings.network,
             "keyring": keyring,
             "hide_keys": settings.memory_hide_keys,
-            "embedder": cache(load_embedder),
+            "embedder": once(load_embedder),
         },
         span=span,
         open_storage=TableStorage,

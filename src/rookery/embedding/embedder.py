@@ -2,7 +2,8 @@
 
 import importlib.util
 import logging
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rookery.core.errors import ConfigurationError
@@ -31,6 +32,20 @@ class Embedder(Protocol):
         Blocks, for tens of milliseconds a text: call it in a thread, and outside of transactions.
         """
         ...
+
+
+def once(load: Callable[[], Embedder | None]) -> Callable[[], Embedder | None]:
+    """What `load` gives, loaded when it is first asked for, and once however many threads ask."""
+    lock = threading.Lock()
+    loaded: list[Embedder | None] = []
+
+    def get() -> Embedder | None:
+        with lock:
+            if not loaded:
+                loaded.append(load())
+        return loaded[0]
+
+    return get
 
 
 def missing() -> list[str]:

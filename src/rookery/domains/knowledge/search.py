@@ -9,10 +9,11 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 
 from rookery.db.tx import Tx
-from rookery.domains.knowledge.keyword import Ranked, find, keyword_scores, looked_for
+from rookery.domains.knowledge.keyword import Coverage, Ranked, find, keyword_scores, looked_for
 from rookery.domains.knowledge.tables import chunks, documents
 from rookery.embedding.embedder import Embedder
-from rookery.embedding.fusion import rrf
+from rookery.embedding.fusion import hybrid
+from rookery.fulltext.query import Term
 
 if TYPE_CHECKING:
     from rookery.embedding.matrix import Matrix
@@ -95,10 +96,9 @@ class Search:
             scores = dict(by_meaning) | (self._cosines(vector, by_words, dict(by_meaning)) if by_meaning else {})
         plain = [each for each in by_words if each[0] not in scores]
         scores |= keyword_scores(words, plain, self._texts(plain)) if plain else {}
+        order = [seq for seq, _ in by_words]
         if by_meaning:
-            order = [seq for seq, _ in rrf([[seq for seq, _ in by_words], [seq for seq, _ in by_meaning]])]
-        else:
-            order = sorted(scores, key=lambda seq: -scores[seq])
+            order = hybrid(by_words, [seq for seq, _ in by_meaning], self._coverage(words, by_words))
         best = [seq for seq in order if seq in scores and scores[seq] >= min_score][:top_k]
         return Found(_method(by_words, by_meaning), self._hits(best, scores))
 
@@ -112,6 +112,11 @@ class Search:
         if not rows:
             return {}
         return dict(zip((row.seq for row in rows), cosines(vector, [row.vector for row in rows]), strict=True))
+
+    def _coverage(self, words: Sequence[Term], by_words: Ranked) -> float:
+        """The share of the query's words that the best find by words has."""
+        texts = self._texts(by_words[:1]) if by_words else {}
+        return max((Coverage(words).of(text) for text in texts.values()), default=0.0)
 
     def _texts(self, ranked: Ranked) -> dict[int, str]:
         rows = self.tx.all(_TEXTS, {"seqs": [seq for seq, _ in ranked]})
