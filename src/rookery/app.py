@@ -18,6 +18,7 @@ from rookery.db.migrate import Migration, migrate
 from rookery.db.storage import TableStorage
 from rookery.domains.memory.file_copies import repair_copies
 from rookery.domains.memory.file_notes import ProfileNotes
+from rookery.domains.memory.recalls import close_recalls
 from rookery.domains.tracker.binding import TrackerIssues
 from rookery.embedding.embedder import load_embedder, once
 from rookery.identity.resolve import Resolver
@@ -43,6 +44,7 @@ class Platform:
 
     def close(self) -> None:
         """Finish what is under way and let go of the database."""
+        close_recalls(self.calls)
         self.database.close()
 
 

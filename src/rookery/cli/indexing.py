@@ -11,7 +11,7 @@ import click
 
 from rookery.cli.session import actor_of, opened, owner_flags
 from rookery.cli.show import cell
-from rookery.core.errors import Conflict, InvalidParams, NotFound, TimedOut, ValidationFailed
+from rookery.core.errors import ConfigurationError, Conflict, InvalidParams, NotFound, TimedOut, ValidationFailed
 
 if TYPE_CHECKING:
     from rookery.app import Platform
@@ -129,6 +129,9 @@ class Librarian:
 
         vault = self._vault()
         root: str = vault["root"]
+        if not os.path.isdir(root):
+            # A disk that is not mounted must not look like a folder whose files were all removed.
+            raise ConfigurationError(f"the project's folder {root} is not there", hint="mount it, or set another root")
         places = [_place(root, path) for path in paths] or [tuple(f.split("/")) for f in vault["folders"]] or [()]
         files = list(dict.fromkeys(_files(root, places, vault)))
         if len(files) > MAX_FILES:
@@ -154,7 +157,7 @@ class Librarian:
     def _prune(self, root: str, places: Sequence[tuple[str, ...]], report: Report, done: dict[str, list[Any]]) -> None:
         known = {each["path"]: None for place in places for each in self.documents("/".join(place))}
         for path in known:
-            if not os.path.lexists(os.path.join(root, path)):
+            if _is_gone(os.path.join(root, path)):
                 self._call("vault_delete", path=path)
                 done["removed"].append(path)
                 report.tell("removed", path, "its file is gone")
@@ -172,6 +175,17 @@ class Librarian:
             vault = self._call("configure_vault", root=os.getcwd())
             click.echo(f"the vault of project {vault['project']} has the folder {vault['root']} now", err=True)
         return vault if vault["on"] else self._call("configure_vault", on=True)
+
+
+def _is_gone(path: str) -> bool:
+    """Whether there is no such file. One in a folder that cannot be entered may well be there."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _place(root: str, path: str) -> tuple[str, ...]:
@@ -195,8 +209,10 @@ def _files(root: str, places: Sequence[tuple[str, ...]], vault: dict[str, Any]) 
     count = 0
     for place in places:
         for file in files_below(root, place):
-            # A file that was named gets its answer; of a folder only what belongs to the vault is meant.
-            if file == place or covered(file, vault["folders"], vault["globs"]):
+            # What was named gets its answer, and so does a folder that cannot be entered; otherwise only what belongs
+            # to the vault is meant.
+            is_folder = os.path.isdir(os.path.join(root, *file))
+            if file == place or is_folder or covered(file, vault["folders"], vault["globs"]):
                 count += 1
                 yield file
             if count > MAX_FILES:

@@ -1,5 +1,6 @@
 """`rookery memory`: what agents remember, and the key that seals it."""
 
+import contextlib
 import json
 import os
 import sys
@@ -79,6 +80,7 @@ def rotate_key(old_mnemonic_file: str | None, old_key_file: str | None, home: st
     """
     from rookery.app import make_platform
     from rookery.cli.session import settings_of
+    from rookery.db.server_lock import server_lock
     from rookery.domains.memory.file_copies import repair_copies
     from rookery.domains.memory.file_store import MemoryFiles
     from rookery.domains.memory.rotation import rotate
@@ -92,15 +94,15 @@ def rotate_key(old_mnemonic_file: str | None, old_key_file: str | None, home: st
         raise click.ClickException("no key is set: ROOKERY_MNEMONIC or key_file is the one to change to")
     old = _old_keyring(old_mnemonic_file, old_key_file)
     platform = make_platform(settings, other_key=True)
-    try:
+    # A server that runs would go on sealing with its own key, or not at all.
+    with contextlib.closing(platform), server_lock(settings.home, hint="stop it, then rotate the key"):
         database = platform.database
-        resealed = rotate(database, old, new, hide_keys=settings.memory_hide_keys)
         files = 0
         while done := database.direct(lambda tx: MemoryFiles(tx, cast("Keyring | None", old)).reseal(new), write=True):
             files += done
+        # Last, since it takes away what is left of plain text in the database, that of the files too.
+        resealed = rotate(database, old, new, hide_keys=settings.memory_hide_keys)
         repair_copies(database, settings.home)
-    finally:
-        platform.close()
     fields({"memories": resealed, "files": files}, as_json=as_json)
 
 

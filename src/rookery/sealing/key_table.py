@@ -33,6 +33,12 @@ MIGRATIONS = (
 
 _FIND = sa.select(seal_keys.c.version).where(seal_keys.c.fingerprint == sa.bindparam("fingerprint"))
 _LIST = sa.select(seal_keys.c.version, seal_keys.c.fingerprint).order_by(seal_keys.c.version)
+_LATEST = (
+    sa.select(seal_keys.c.fingerprint).order_by(seal_keys.c.created_ms.desc(), seal_keys.c.version.desc()).limit(1)
+)
+_PREFER = sa.text(
+    "UPDATE seal_keys SET created_ms = (SELECT max(created_ms) + 1 FROM seal_keys) WHERE version = :version"
+)
 _ADD = {
     "sqlite": sqlite.insert(seal_keys).on_conflict_do_nothing(),
     "postgresql": postgresql.insert(seal_keys).on_conflict_do_nothing(),
@@ -54,9 +60,22 @@ def current_version(tx: Tx, keyring: Keyring) -> int:
     return tx.scalar(_FIND, {"fingerprint": keyring.fingerprint})
 
 
+def prefer(tx: Tx, version: int) -> None:
+    """From now on this is the key that a server starts with: what is stored was sealed with it, or is being so."""
+    tx.run(_PREFER, [{"version": version}])
+
+
+def refuse_plain(tx: Tx) -> None:
+    """Refuse to write plain text beside what is sealed: a server that lost its key must not go on without."""
+    if tx.scalar(_LATEST) is not None:
+        raise ConfigurationError(
+            "what is stored is sealed, and no key is set", hint="set the mnemonic or key file that sealed it"
+        )
+
+
 def refuse_other_key(tx: Tx, keyring: Keyring | None) -> None:
-    """Refuse to start with a key that never sealed anything here while others did: what is written would be divided."""
-    if keyring is not None and known_version(tx, keyring) is None and key_versions(tx):
+    """Refuse to start with another key than the last one that was changed to: what is written would be divided."""
+    if keyring is not None and tx.scalar(_LATEST) not in (None, keyring.fingerprint):
         raise ConfigurationError(
             "what is stored was sealed with another key",
             hint="set the mnemonic or key file that sealed it; rookery memory rotate-key changes to another",

@@ -47,3 +47,11 @@ async def test_the_setting_belongs_to_one_project_of_one_tenant(library: Library
     await library.open()
     assert not (await library.call(library.person("default"), "configure_vault")).on
     assert not (await library.call(library.stranger, "configure_vault")).configured
+
+
+async def test_the_servers_own_files_are_nobodys_documents(library: Library) -> None:
+    home = library.fleet.platform.settings.home
+    for root in (home, f"{home}/data", "/"):
+        with pytest.raises(InvalidParams, match="home"):
+            await library.call(library.person("default"), "configure_vault", root=root)
+    assert not (await library.call(library.person("default"), "configure_vault")).configured

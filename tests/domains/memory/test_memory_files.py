@@ -169,8 +169,9 @@ async def test_a_server_without_the_key_does_not_write_over_what_is_sealed(
     with pytest.raises(ConfigurationError, match="no key is set"):
         await blind.update(blind.worker(), "in the clear")
     assert SECRET in sealed.told(sealed.worker())
-    await blind.update(blind.worker(), "in the clear", filename="more.md")
-    assert "in the clear" in blind.told(blind.worker())
+    with pytest.raises(ConfigurationError, match="no key is set"):
+        await blind.update(blind.worker(), "in the clear", filename="more.md")
+    assert "in the clear" not in blind.told(blind.worker())
 
 
 async def test_what_was_sealed_for_one_profile_does_not_open_as_another_s(sealed: Shelves) -> None:

@@ -1,8 +1,10 @@
+from collections.abc import Callable
+
 import pytest
 
-from rookery.core.errors import PermissionDenied
+from rookery.core.errors import ConfigurationError, PermissionDenied
 from rookery.domains.memory.recalls import recalls_of
-from tests.domains.memory.minds import Minds
+from tests.domains.memory.minds import WORDS, Minds
 
 
 async def test_no_agent_has_it(minds: Minds) -> None:
@@ -26,3 +28,21 @@ async def test_it_counts_what_piles_up_and_tells_nothing_of_it(minds: Minds) -> 
     ]
     assert "staging" not in str(told)
     assert "deploy" not in str(told)
+
+
+async def test_what_says_the_same_is_counted_as_a_duplicate(plain_minds: Minds) -> None:
+    minds = plain_minds
+    for number in (1, 2):
+        await minds.save(minds.ada, f"port {number}", f"The port of server {number} is the usual one")
+    minds.change(content=b"The port is the usual one")
+    (told,) = (await minds.fleet.call(minds.fleet.owner, "report_memories")).owners
+    assert (told["memories"], told["duplicates"]) == (2, 1)
+
+
+async def test_a_server_that_lost_its_key_writes_nothing_plain(make_minds: Callable[..., Minds]) -> None:
+    sealed = make_minds(mnemonic=WORDS)
+    await sealed.save(sealed.ada, "deploy", "The deploy script needs the staging flag before noon")
+    without = make_minds()
+    with pytest.raises(ConfigurationError, match="no key is set"):
+        await without.save(without.ada, "lunch", "Lunch is at one in the room behind the garden")
+    assert len(sealed.rows()) == 1

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 
 from pypdf import PdfReader
-from pypdf.errors import FileNotDecryptedError, PyPdfError
+from pypdf.errors import FileNotDecryptedError
 
 from rookery.core.errors import RookeryError, ValidationFailed
 from rookery.domains.knowledge.chunks import PAGE_BREAK
@@ -23,7 +23,7 @@ def pdf_text(path: str, content: bytes, check: Callable[[], None]) -> tuple[str,
         raise
     except FileNotDecryptedError:
         raise ValidationFailed(f"{path} is encrypted", hint="save it without a password") from None
-    except (PyPdfError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OSError) as error:
+    except Exception as error:
         # Whatever a broken file makes of the parser, the file is at fault.
         raise ValidationFailed(
             f"{path} cannot be read as a PDF: {type(error).__name__}: {str(error)[:200]}",

@@ -66,19 +66,24 @@ def configure_vault(ctx: Context, args: ConfigureVault) -> ConfiguredVault:
     given = args.model_dump(exclude_none=True)
     patterns(args.globs or ())
     if args.root is not None:
-        given["root"] = _root(args.root)
+        given["root"] = _root(args.root, ctx.platform.facts["home"])
     if args.folders is not None:
         given["folders"] = [] if "." in args.folders else args.folders
     vaults = Vaults(ctx.tx, ctx.actor)
     return _shown(vaults.configure(**given) if given else vaults.bound())
 
 
-def _root(text: str) -> str | None:
+def _root(text: str, home: str) -> str | None:
     if not text:
         return None
     if not os.path.isabs(text) or not text.isprintable():
         raise InvalidParams("root: must be an absolute path", hint="such as /srv/docs")
-    return os.path.normpath(text)
+    root = os.path.normpath(text)
+    # Whose folder the server keeps its own files in, whoever asks.
+    one, other = os.path.realpath(root), os.path.realpath(home)
+    if os.path.commonpath([one, other]) in (one, other):
+        raise InvalidParams("root: must not contain the server's home, nor be in it", hint="choose another folder")
+    return root
 
 
 def _shown(vault: Vault) -> ConfiguredVault:

@@ -17,6 +17,7 @@ from rookery.domains.knowledge.tools import Path
 from rookery.domains.knowledge.vault_store import Vaults
 
 LISTED = 100
+MAX_CHARACTERS = 1_000_000
 _TYPES = {"markdown": "text/markdown", "html": "text/markdown"}
 
 
@@ -43,7 +44,7 @@ def _entries(ctx: Context) -> list[Entry]:
 
 
 def _paths(ctx: Context, typed: str, others: Mapping[str, str]) -> list[str]:
-    if ctx.actor.project is None:
+    if ctx.actor.project is None or not Vaults(ctx.tx, ctx.actor).bound().on:
         return []
     begins = sa.func.substr(documents.c.path, 1, len(typed)) == typed
     mine = (documents.c.tenant == ctx.actor.tenant, documents.c.project_id == ctx.actor.project)
@@ -61,4 +62,8 @@ def knowledge_document(ctx: Context, args: DocumentAddress) -> list[Contents]:
     found = store.find("/".join(part for part in args.path.split("/") if part not in ("", ".")))
     if found is None:
         raise NotFound(f"there is no document {args.path}", hint="search_knowledge shows paths")
-    return [Contents(store.text(found), mime_type=_mime_type(found.kind))]
+    text = store.text(found)
+    if len(text) > MAX_CHARACTERS:
+        rest = len(text) - MAX_CHARACTERS
+        text = f"{text[:MAX_CHARACTERS]}\n\n[cut: {rest} more characters; search_knowledge finds them]"
+    return [Contents(text, mime_type=_mime_type(found.kind))]

@@ -41,14 +41,18 @@ def covered(parts: Sequence[str], folders: Sequence[str], globs: Sequence[str]) 
 def files_below(root: str, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The files at or below a place inside `root` whose names say that they can be read, in the order of their names.
 
-    A file that is named itself is always one of them.
+    A file that is named itself is always one of them, and so is a folder that cannot be entered.
     """
     place = os.path.join(root, *parts)
     if not os.path.isdir(place) or os.path.islink(place):
         yield tuple(parts)
         return
-    with os.scandir(place) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    try:
+        with os.scandir(place) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        yield tuple(parts)
+        return
     for entry in entries:
         if is_hidden((entry.name,)) or entry.is_symlink():
             continue

@@ -11,7 +11,7 @@ from rookery.core.errors import ConfigurationError, Conflict
 from rookery.db.tx import Tx
 from rookery.domains.memory.file_tables import memory_files
 from rookery.identity.store import now_ms
-from rookery.sealing.key_table import current_version
+from rookery.sealing.key_table import current_version, prefer, refuse_plain
 from rookery.sealing.keyring import Keyring
 
 GLOBAL = "_global"
@@ -80,6 +80,8 @@ class MemoryFiles:
         before = self.tx.one(_ONE, values)
         if self.keyring is None and before is not None and before.key_version is not None:
             raise _without_key(before)
+        if self.keyring is None:
+            refuse_plain(self.tx)
         if self.tx.scalar(_OTHERS, values) >= MAX_FILES:
             raise Conflict(
                 f"there are {MAX_FILES} memory files here already", hint="write what you know into one of those"
@@ -120,6 +122,8 @@ class MemoryFiles:
         """
         version = current_version(self.tx, new)
         rows = self.tx.all(_OTHER_KEY, {"key_version": version, "limit": limit})
+        if rows:
+            prefer(self.tx, version)
         for row in rows:
             shelf = _shelf_of(row)
             after = new.seal(PURPOSE, self.open(row), _about(shelf, row.filename))

@@ -1,14 +1,19 @@
 """What people see of memories: how many there are and how they are used, never what they say."""
 
+from collections import Counter
 from typing import Any
 
 import sqlalchemy as sa
 
 from rookery.core.context import Context
 from rookery.core.tool import NoInput, ToolOutput, tool
+from rookery.domains.memory.row_seal import RowSeal
 from rookery.domains.memory.store import now_ms
 from rookery.domains.memory.tables import memories, memory_recalls
+from rookery.fulltext.words import normalized
 
+COMPARED = 20_000
+"""So many of the newest memories are compared with each other."""
 _OURS = memories.c.tenant == sa.bindparam("of_tenant")
 
 
@@ -32,15 +37,7 @@ _OWNERS = (
     .order_by(sa.func.count().desc(), memories.c.owner)
     .limit(200)
 )
-# The tokens say what a text says, sealed or not; those of archived ones are empty.
-_SAME = (
-    sa.select(memories.c.owner, (sa.func.count() - 1).label("extra"))
-    .where(_OURS, memories.c.archived.is_(sa.false()))
-    .group_by(memories.c.owner, memories.c.tokens)
-    .having(sa.func.count() > 1)
-    .subquery()
-)
-_DUPLICATES = sa.select(_SAME.c.owner, sa.func.sum(_SAME.c.extra).label("duplicates")).group_by(_SAME.c.owner)
+_NEWEST = sa.select(memories).where(_OURS, memories.c.archived.is_(sa.false())).order_by(memories.c.seq.desc())
 
 
 class MemoryReport(ToolOutput):
@@ -54,16 +51,28 @@ class MemoryReport(ToolOutput):
 def report_memories(ctx: Context, args: NoInput) -> MemoryReport:
     """Count memories by owner: how many, archived, expired, duplicates, never recalled, not sealed.
     Use it to see what piles up. Returns at most 200 owners and nothing of what they remember. Only for people."""
-    ours = {"of_tenant": ctx.actor.tenant}
-    repeated = {row.owner: int(row.duplicates) for row in ctx.tx.all(_DUPLICATES, ours)}
+    repeated = _repeated(ctx)
     counts = ("memories", "archived", "expired", "never_recalled", "plain")
     return MemoryReport(
         owners=[
             {
                 "owner": row.owner,
                 **{name: int(getattr(row, name) or 0) for name in counts},
-                "duplicates": repeated.get(row.owner, 0),
+                "duplicates": repeated[row.owner],
             }
-            for row in ctx.tx.all(_OWNERS, {**ours, "now": now_ms()})
+            for row in ctx.tx.all(_OWNERS, {"of_tenant": ctx.actor.tenant, "now": now_ms()})
         ]
     )
+
+
+def _repeated(ctx: Context) -> Counter[str]:
+    """How many memories of each owner say what another of theirs says."""
+    seal = RowSeal(ctx.platform.facts.get("keyring"))
+    told: set[tuple[str, int]] = set()
+    again: Counter[str] = Counter()
+    for row in ctx.tx.all(_NEWEST.limit(COMPARED), {"of_tenant": ctx.actor.tenant}):
+        ctx.check()
+        said = (row.owner, hash(normalized(seal.content_of(row))))
+        again[row.owner] += said in told
+        told.add(said)
+    return again

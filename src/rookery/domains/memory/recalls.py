@@ -42,6 +42,7 @@ class Recalls:
         self._counts: dict[int, int] = {}
         self._timer: threading.Timer | None = None
         self._written = -EVERY_S
+        self._closed = False
 
     @property
     def pending(self) -> int:
@@ -58,7 +59,7 @@ class Recalls:
 
     def _see_to_it(self) -> None:
         """Have it written when it is time. Only for who holds the lock."""
-        if self._timer is None and self._counts:
+        if self._timer is None and self._counts and not self._closed:
             due_s = max(0.0, self._written + EVERY_S - time.monotonic())
             self._timer = threading.Timer(due_s, self._write)
             self._timer.daemon = True
@@ -72,6 +73,17 @@ class Recalls:
         if counts:
             # In one order everywhere, so that two servers do not wait for each other's rows.
             tx.run(_ADD, [{"seq": seq, "recalls": counts[seq], "recalled_ms": at} for seq in sorted(counts)])
+
+    def close(self) -> None:
+        """Write what was counted and leave no thread behind. For when the database is closed, just before that."""
+        with self._lock:
+            self._closed = True
+            timer = self._timer
+        if timer is not None:
+            timer.cancel()
+            timer.join()
+        if self._counts:
+            self._write()
 
     def _write(self) -> None:
         try:
@@ -96,3 +108,11 @@ def recalls_of(calls: "Calls") -> Recalls:
         if found is None:
             found = _OF[calls] = Recalls(cast(Database, calls.database))
         return found
+
+
+def close_recalls(calls: "Calls") -> None:
+    """The end of the counts of a platform, if it counted any."""
+    with _MAKING:
+        found = _OF.get(calls)
+    if found is not None:
+        found.close()

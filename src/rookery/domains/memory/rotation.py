@@ -14,7 +14,7 @@ from rookery.domains.memory.row_seal import RowSeal
 from rookery.domains.memory.store import as_column
 from rookery.domains.memory.tables import memories
 from rookery.domains.memory.words import Owner, Tokens
-from rookery.sealing.key_table import current_version
+from rookery.sealing.key_table import current_version, prefer
 from rookery.sealing.keyring import Keyring
 
 BATCH = 200
@@ -59,6 +59,8 @@ def _batch(tx: Tx, old: Keyring | None, new: Keyring, hide_keys: bool, after: in
     version = current_version(tx, new)
     rows = list(tx.all(_LEFT, {"after": after, "version": version, "hide_keys": hide_keys, "batch": BATCH}))
     sealer = RowSeal(new, hide_keys=hide_keys)
+    if rows:
+        prefer(tx, version)
     for row in rows:
         opener = RowSeal(new if row.key_version == version else old)
         owner = Owner(row.tenant, row.owner)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from rookery.core.errors import ConfigurationError
 from rookery.db.tx import Tx
 from rookery.domains.memory.words import Owner
-from rookery.sealing.key_table import current_version
+from rookery.sealing.key_table import current_version, refuse_plain
 from rookery.sealing.keyring import Keyring
 
 CONTENT, KEYS, HIDDEN_KEYS = "memory-content", "memory-key-texts", "memory-keys"
@@ -37,6 +37,7 @@ class RowSeal:
         """The columns of a row that say what is remembered."""
         place = self.places(owner, key)[0]
         if self.keyring is None:
+            refuse_plain(tx)
             return {"key": place, "sealed_key": None, "content": content.encode(), "key_version": None}
         about = _about(owner, memory_id)
         return {

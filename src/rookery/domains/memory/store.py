@@ -45,6 +45,11 @@ _SETTLE = sa.update(memories).where(*_is("seq", "revision"))
 _GONE = (memories.c.seq, memories.c.words, memories.c.key_version)
 _FORGET = sa.delete(memories).where(*_is("seq")).returning(*_GONE)
 _OVER = sa.select(memories.c.seq).where(*_MINE, memories.c.expires_ms <= sa.bindparam("now")).limit(SWEEP)
+_IN_THE_WAY = (
+    sa.delete(memories)
+    .where(*_MINE, ~_ALIVE, memories.c.key.in_(sa.bindparam("places", expanding=True)))
+    .returning(*_GONE)
+)
 _SWEEP = sa.delete(memories).where(memories.c.seq.in_(_OVER)).returning(*_GONE)
 _UNCOUNT = sa.text("DELETE FROM memory_recalls WHERE memory_seq = :seq")
 _OWNER = sa.select(memory_owners).where(
@@ -103,7 +108,7 @@ class Memories:
         What repeats a memory with another key in nearly the same words takes that one's place.
         """
         self._hold()
-        self._sweep()
+        self._sweep(new.key)
         known = self._row(new.key)
         twin = None if known is not None else self._twin(new)
         if known is None and twin is None:
@@ -228,7 +233,10 @@ class Memories:
         if self.tx.dialect == "postgresql":
             self._count(memories=0, words=0, plain=0)
 
-    def _sweep(self) -> None:
+    def _sweep(self, key: str) -> None:
+        """Remove some memories whose time is over, in any case the one with this key: it would be in the way."""
+        places = self.seal.places(self.owner, key)
+        self._take_out(self.tx.all(_IN_THE_WAY, {**self._mine, "now": self._now, "places": places}))
         self._take_out(self.tx.all(_SWEEP, {**self._mine, "now": self._now}))
 
     def _take_out(self, gone: Sequence[sa.Row[Any]]) -> None:
