@@ -15,7 +15,9 @@ from benchmarks import (
     http_memory,
     machine,
     memory,
+    remember,
     report,
+    retrieval,
     startup,
     stdio_calls,
     tracker,
@@ -33,6 +35,8 @@ GROUPS = {
     "memory": memory.run,
     "decide": decide.run,
     "tracker": tracker.run,
+    "remember": remember.run,
+    "retrieval": retrieval.run,
 }
 OUTPUT = ROOT / "build" / "bench"
 
