@@ -56,4 +56,6 @@ def test_what_cannot_be_written_harms_nobody_and_memory_is_bounded(minds: Minds)
         def direct(self, work: object, *, write: bool) -> None:
             raise DatabaseError("no")
 
-    Recalls(Broken()).add([1])  # pyright: ignore[reportArgumentType]
+    broken = Recalls(Broken())  # pyright: ignore[reportArgumentType]
+    broken.add([1])
+    broken.close()
