@@ -254,7 +254,7 @@ def index(home: Path, count: int, embed: int) -> dict[str, Any]:
     folder = home / "files"
     folder.mkdir(parents=True)
     paths = write_files(folder, Prose(Zipf()), count)
-    site = Site(home)
+    site = Site(home / "home")
     with contextlib.closing(site):
         before_kb = peak_kb()
         site.use(embedder := load_embedder() if embed else None)
