@@ -1,1 +1,1 @@
-"""Reading files that agents write to, without being led anywhere else."""
+"""Reading files and repositories that agents write to, without being led anywhere else."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.core.errors import Conflict, ServiceUnavailable, TimedOut, ValidationFailed
-from rookery.domains.tracker import git as asking
+from rookery.files import git as asking
 from rookery.domains.tracker.worktree import (
     MARKER,
     Marker,

@@ -13,7 +13,7 @@ from typing import Any, cast
 from rookery.core.admission import storable
 from rookery.core.errors import Conflict, ValidationFailed
 from rookery.domains.tracker.file_kinds import is_generated, is_source, is_test
-from rookery.domains.tracker.git import Borrowed, Repository, ask, borrowed, head, open_repository, resolve
+from rookery.files.git import Borrowed, Repository, ask, borrowed, head, open_repository, resolve
 
 MARKER = ".symphony-worktree"
 MARKER_BYTES = 4_096
