@@ -12,6 +12,7 @@ from rookery.around.rate import RateLimit
 from rookery.around.timing import span
 from rookery.core.call import Calls
 from rookery.core.events import Events
+from rookery.core.hook import Hook
 from rookery.core.registry import Registry
 from rookery.db.database import Database, open_database
 from rookery.db.migrate import Migration, migrate
@@ -23,6 +24,8 @@ from rookery.domains.tracker.binding import TrackerIssues
 from rookery.embedding.embedder import load_embedder, once
 from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
+from rookery.jobs.kinds import Kind
+from rookery.lifecycle.sessions import Runtime
 from rookery.plugins import load_domains
 from rookery.sealing.key_table import refuse_other_key
 from rookery.sealing.keyring import load_keyring
@@ -41,6 +44,8 @@ class Platform:
     metrics: Metrics
     events: Events
     migrations: Mapping[str, Sequence[Migration]] = field(default_factory=dict[str, Sequence[Migration]])
+    kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
+    hooks: Sequence[Hook] = ()
 
     def close(self) -> None:
         """Finish what is under way and let go of the database."""
@@ -54,11 +59,13 @@ def make_platform(
     prepare: bool = True,
     extra: Mapping[str, ModuleType] | None = None,
     other_key: bool = False,
+    runtime: Runtime | None = None,
 ) -> Platform:
     """A platform on the home folder of `settings`. `prepare` creates and migrates what is missing.
 
     `extra` are domains that the caller brings along, by name. With `other_key` the key of the settings may be another
-    than the one that sealed what is stored: for whoever changes it.
+    than the one that sealed what is stored: for whoever changes it. `runtime` starts agents, instead of the one that
+    the settings name.
     """
     keyring = load_keyring(settings)
     domains = load_domains(plugins=settings.plugins, extra=extra)
@@ -90,6 +97,8 @@ def make_platform(
             "keyring": keyring,
             "hide_keys": settings.memory_hide_keys,
             "embedder": once(load_embedder),
+            "settings": settings,
+            "runtime": runtime,
         },
         span=span,
         open_storage=TableStorage,
@@ -112,4 +121,6 @@ def make_platform(
         metrics=metrics,
         events=events,
         migrations=domains.migrations,
+        kinds=domains.kinds,
+        hooks=domains.hooks,
     )

@@ -10,6 +10,7 @@ from types import ModuleType
 import rookery.domains
 from rookery.around import audit
 from rookery.core.errors import ConfigurationError
+from rookery.core.hook import Hook
 from rookery.core.lint import lint, lint_declared
 from rookery.core.registry import Registry
 from rookery.core.tool import Tool
@@ -17,64 +18,96 @@ from rookery.db import server_keys, storage
 from rookery.db.migrate import Migration
 from rookery.identity import client_sessions
 from rookery.identity import tables as identity_tables
+from rookery.jobs import tables as job_tables
+from rookery.jobs.kinds import Kind, kinds_of
 from rookery.lifecycle import issue_tables, run_tables
 from rookery.sealing import key_table
 
 GROUP = "rookery.domains"
-PARTS = ("tools", "resources", "prompts", "store", "tables")
+PARTS = ("tools", "resources", "prompts", "store", "tables", "jobs", "hooks")
 
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """Everything that was found: the tools, the steps that build their tables, the services they offer."""
+    """Everything that was found: tools, steps that build tables, services, kinds of jobs, hooks."""
 
     registry: Registry
     migrations: Mapping[str, Sequence[Migration]]
     services: frozenset[str]
+    kinds: Mapping[str, Kind]
+    hooks: Sequence[Hook]
 
 
 def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None = None) -> Domains:
     """Load our domains, those handed in and, if asked, the plugins. A broken plugin stops the start, by name."""
-    registry = Registry()
-    migrations: dict[str, Sequence[Migration]] = {
+    found = _Found()
+    found.migrations |= {
         "audit": audit.MIGRATIONS,
         "identity": identity_tables.MIGRATIONS,
         "client_sessions": client_sessions.MIGRATIONS,
         "issues": issue_tables.MIGRATIONS,
+        "jobs": job_tables.MIGRATIONS,
         "runs": run_tables.MIGRATIONS,
         "sealing": key_table.MIGRATIONS,
         "storage": storage.MIGRATIONS,
         "server_keys": server_keys.MIGRATIONS,
     }
-    services: set[str] = set()
     packages = [("identity", importlib.import_module("rookery.identity"))]
     packages += [
-        (found.name, importlib.import_module(f"rookery.domains.{found.name}"))
-        for found in pkgutil.iter_modules(rookery.domains.__path__)
+        (each.name, importlib.import_module(f"rookery.domains.{each.name}"))
+        for each in pkgutil.iter_modules(rookery.domains.__path__)
     ]
     for name, package in [*packages, *(extra or {}).items()]:
-        _take(registry, migrations, services, name, package)
+        found.take(name, package)
     if plugins:
         for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
-            _take_plugin(registry, migrations, services, point)
-    registry.seal()
-    return Domains(registry, migrations, frozenset(services))
+            _take_plugin(found, point)
+    found.registry.seal()
+    return Domains(
+        found.registry,
+        found.migrations,
+        frozenset(found.services),
+        kinds_of(found.modules),
+        [each for module in found.modules for each in vars(module).values() if isinstance(each, Hook)],
+    )
 
 
-def _take_plugin(
-    registry: Registry,
-    migrations: dict[str, Sequence[Migration]],
-    services: set[str],
-    point: metadata.EntryPoint,
-) -> None:
-    if point.name in migrations or any(each.domain == point.name for each in registry.everything()):
+class _Found:
+    """What has been found so far."""
+
+    def __init__(self) -> None:
+        self.registry = Registry()
+        self.migrations: dict[str, Sequence[Migration]] = {}
+        self.services: set[str] = set()
+        self.modules: list[ModuleType] = []
+
+    def take(self, name: str, package: ModuleType) -> None:
+        """Take in what one package declares, or one module that is a whole plugin."""
+        modules = [package]
+        if hasattr(package, "__path__"):
+            modules += [
+                importlib.import_module(f"{package.__name__}.{found.name}")
+                for found in pkgutil.iter_modules(package.__path__)
+                if found.name in PARTS or found.name.endswith("_tools")
+            ]
+        for module in modules:
+            self.registry.add_module(module, name)
+            steps = getattr(module, "MIGRATIONS", None)
+            if steps and name not in self.migrations:
+                self.migrations[name] = steps
+            self.services |= set(getattr(module, "SERVICES", ()))
+        self.modules += modules
+
+
+def _take_plugin(found: _Found, point: metadata.EntryPoint) -> None:
+    if point.name in found.migrations or any(each.domain == point.name for each in found.registry.everything()):
         raise ConfigurationError(
             f"the plugin {point.name} has the name of another domain", hint="rename the entry point"
         )
     try:
         package = point.load()
-        _take(registry, migrations, services, point.name, package)
-        own = [each for each in registry.everything() if each.domain == point.name]
+        found.take(point.name, package)
+        own = [each for each in found.registry.everything() if each.domain == point.name]
         faults = [fault for each in own for fault in (lint(each) if isinstance(each, Tool) else lint_declared(each))]
     except ConfigurationError:
         raise
@@ -85,26 +118,3 @@ def _take_plugin(
         ) from error
     if faults:
         raise ConfigurationError(f"the plugin {point.name} declares something badly: {faults[0]}", hint="mend it")
-
-
-def _take(
-    registry: Registry,
-    migrations: dict[str, Sequence[Migration]],
-    services: set[str],
-    name: str,
-    package: ModuleType,
-) -> None:
-    """Take in what one package declares, or one module that is a whole plugin: tools, tables, services and so on."""
-    modules = [package]
-    if hasattr(package, "__path__"):
-        modules += [
-            importlib.import_module(f"{package.__name__}.{found.name}")
-            for found in pkgutil.iter_modules(package.__path__)
-            if found.name in PARTS or found.name.endswith("_tools")
-        ]
-    for module in modules:
-        registry.add_module(module, name)
-        steps = getattr(module, "MIGRATIONS", None)
-        if steps and name not in migrations:
-            migrations[name] = steps
-        services |= set(getattr(module, "SERVICES", ()))

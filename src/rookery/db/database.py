@@ -11,6 +11,7 @@ from rookery.core.call import Records
 from rookery.core.errors import ConfigurationError
 from rookery.core.record import Record
 from rookery.db.tx import Tx
+from rookery.db.wakes import Listener
 
 T = TypeVar("T")
 Seal = Callable[[Tx, Sequence[Record]], None]
@@ -59,6 +60,13 @@ class Database(ABC):
     @abstractmethod
     def epoch(self, name: str) -> int:
         """How often `Tx.bump(name)` was committed, by any process. Cheap enough for every call."""
+
+    @abstractmethod
+    def on_wake(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener`, from any thread, with each name that a commit wakes; the returned function ends that.
+
+        The empty name says that another process has committed something, whatever it was.
+        """
 
     @abstractmethod
     def backup(self, folder: str, label: str) -> str | None:

@@ -8,6 +8,7 @@ import queue
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from glob import glob
 from typing import Any, TypeVar
@@ -21,9 +22,10 @@ from rookery.core.record import Record
 from rookery.db.database import Database, new_backup_file
 from rookery.db.items import BATCH, Note, WriteJob, settle_notes
 from rookery.db.pool import Pool
-from rookery.db.postgres_executor import CHANNEL, Executor, announce, begin, unrecorded
+from rookery.db.postgres_executor import CHANNEL, WAKES, Executor, announce, begin, unrecorded
 from rookery.db.threads import Job, outcome_of
 from rookery.db.tx import Tx
+from rookery.db.wakes import Listener, Wakes
 
 T = TypeVar("T")
 THREADS = 12
@@ -60,6 +62,7 @@ class PostgresDatabase(Database):
         self.epochs: dict[str, int] = {}
         self._pool = Pool("pg", THREADS, lambda: Executor(self))
         self._notes: queue.SimpleQueue[Note | None] = queue.SimpleQueue()
+        self._wakes = Wakes()
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
@@ -121,6 +124,10 @@ class PostgresDatabase(Database):
     def epoch(self, name: str) -> int:
         self._ensure_threads()
         return self.epochs.get(name, 0)
+
+    def on_wake(self, listener: Listener) -> Callable[[], None]:
+        self._ensure_threads()
+        return self._wakes.add(listener)
 
     def backup(self, folder: str, label: str) -> str | None:
         tables = sa.text("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
@@ -226,14 +233,19 @@ class PostgresDatabase(Database):
     def _tend(self) -> None:
         """Hear of changes that other processes made, and chain the audit log."""
         listener: psycopg.Connection[Any] | None = None
+        due = time.monotonic()
         while not self._closing.is_set():
             try:
-                listener = listener or self._listen()
-                for _ in listener.notifies(timeout=TICK_S, stop_after=1):
-                    pass
-                self._refresh_epochs()
-                if self.tick is not None:
-                    self.direct(self.tick, write=True)
+                if listener is None:
+                    listener = self._listen()
+                    # What was told while nobody listened is lost.
+                    self._wakes.tell([""])
+                stale = self._hear(listener, due)
+                if stale or time.monotonic() >= due:
+                    due = time.monotonic() + TICK_S
+                    self._refresh_epochs()
+                    if self.tick is not None:
+                        self.direct(self.tick, write=True)
             except Exception as error:
                 log.warning("the database is out of reach: %s", error)
                 if listener is not None:
@@ -243,8 +255,15 @@ class PostgresDatabase(Database):
         if listener is not None:
             listener.close()
 
+    def _hear(self, listener: psycopg.Connection[Any], until: float) -> bool:
+        """Pass on what others tell, until something was told or the time has come; whether an epoch was among it."""
+        told = list(listener.notifies(timeout=max(0.0, until - time.monotonic()), stop_after=1))
+        self._wakes.tell(note.payload for note in told if note.channel == WAKES)
+        return any(note.channel == CHANNEL for note in told)
+
     def _listen(self) -> psycopg.Connection[Any]:
         address = sa.make_url(self.url).set(drivername="postgresql").render_as_string(hide_password=False)
         listener: psycopg.Connection[Any] = psycopg.connect(address, autocommit=True, **PATIENCE)
         listener.execute(f"LISTEN {CHANNEL}")
+        listener.execute(f"LISTEN {WAKES}")
         return listener

@@ -22,6 +22,8 @@ RETRIES = 8
 PAUSE_S = 0.01
 TRY_AGAIN = {"40001", "40P01"}  # serialization failure, deadlock
 CHANNEL = "rookery_epoch"
+WAKES = "rookery_wake"
+_NOTIFY = sa.text("SELECT pg_notify(:channel, :name)")
 log = logging.getLogger("rookery.postgres")
 
 
@@ -37,9 +39,10 @@ def unrecorded(error: Exception) -> RookeryError:
 
 
 def announce(tx: Tx) -> None:
-    """Tell the other processes, with this commit, what they have cached in vain."""
-    for name in tx.bumped:
-        tx.run(sa.text("SELECT pg_notify(:channel, :name)").bindparams(channel=CHANNEL, name=name))
+    """Tell all processes, with this commit, what they have cached in vain and what they have waited for."""
+    for channel, names in ((CHANNEL, tx.bumped), (WAKES, tx.woken)):
+        for name in names:
+            tx.scalar(_NOTIFY, {"channel": channel, "name": name})
 
 
 def begin(connection: sa.Connection, *, write: bool) -> None:

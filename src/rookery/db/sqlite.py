@@ -33,9 +33,12 @@ from rookery.db.sqlite_reader import Reader, raw
 from rookery.db.sqlite_writer import Writer, refuse
 from rookery.db.threads import WATCH, Job, outcome_of
 from rookery.db.tx import Tx
+from rookery.db.wakes import Listener, Wakes
 
 T = TypeVar("T")
 READERS = 8
+POLL_S = 0.25
+"""How often whoever waits for something looks whether another process has committed."""
 BUSY_MS = 5000
 
 
@@ -100,6 +103,9 @@ class SqliteDatabase(Database):
         self._lock = threading.Lock()
         self._outboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox] = WeakKeyDictionary()
         self._peek: sqlite3.Connection | None = None
+        self._wakes = Wakes()
+        self._poll: threading.Thread | None = None
+        self._closing = threading.Event()
         self._closed = False
 
     async def read(self, work: Callable[[Any], T], *, timeout_s: float = 60.0) -> T:
@@ -153,6 +159,7 @@ class SqliteDatabase(Database):
             FileLock(self.path),
             lambda tx, records: self.seal(tx, records),
             self._replace_writer,
+            self._wakes.tell,
         )
 
     def _replace_writer(self, lost: Writer) -> None:
@@ -168,9 +175,11 @@ class SqliteDatabase(Database):
             with self._file_lock() if write else contextlib.nullcontext():
                 driver.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 try:
-                    value = work(Tx(connection))
+                    tx = Tx(connection)
+                    value = work(tx)
                     if write:
                         driver.execute("COMMIT")
+                        self._wakes.tell(tx.woken)
                     return value
                 finally:
                     connection.rollback()
@@ -197,6 +206,24 @@ class SqliteDatabase(Database):
             raise DatabaseError(f"the database cannot be read: {error}", hint="rookery doctor looks at it") from error
         return row[0] if row else 0
 
+    def on_wake(self, listener: Listener) -> Callable[[], None]:
+        with self._lock:
+            if self._poll is None and not self._closed:
+                self._poll = threading.Thread(target=self._watch, name="rookery-watch", daemon=True)
+                self._poll.start()
+        return self._wakes.add(listener)
+
+    def _watch(self) -> None:
+        """Notice commits of other processes: a question to the file's header, some microseconds each."""
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as eye:
+            last: int | None = None
+            while not self._closing.wait(POLL_S):
+                with contextlib.suppress(sqlite3.Error):
+                    seen = eye.execute("PRAGMA data_version").fetchone()[0]
+                    if seen != last and last is not None:
+                        self._wakes.tell([""])
+                    last = seen
+
     def backup(self, folder: str, label: str) -> str | None:
         if not self.direct(lambda tx: tx.scalar(sa.text("SELECT count(*) FROM sqlite_master"))):
             return None
@@ -214,9 +241,12 @@ class SqliteDatabase(Database):
         for box in list(self._outboxes.values()):
             box.flush()
         self._closed = True
+        self._closing.set()
         self._pool.close()
         with self._lock:
-            writer, peek = self._writer, self._peek
+            writer, peek, poll = self._writer, self._peek, self._poll
+        if poll is not None:
+            poll.join(timeout=5)
         if writer is not None:
             writer.close()
         self._inline.close()

@@ -43,12 +43,14 @@ class Writer:
         lock: Any,
         seal: Callable[[Tx, Sequence[Record]], None],
         replace: Callable[["Writer"], None],
+        wake: Callable[[set[str]], None],
     ) -> None:
         self.lost = False
         self._engine = engine
         self._lock = lock
         self._seal = seal
         self._replace = replace
+        self._wake = wake
         self._heir: Writer | None = None
         self._ended = False
         self._queue: queue.SimpleQueue[list[Item] | None] = queue.SimpleQueue()
@@ -187,6 +189,7 @@ class Writer:
                 raise
             # SQLAlchemy began a transaction of its own accord and has not seen the end of it.
             _roll_back(connection, driver)
+        self._wake(tx.woken)
         return outcomes, handled
 
     @contextlib.contextmanager

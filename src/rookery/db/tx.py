@@ -18,11 +18,12 @@ _COUNTED = {"preserve_rowcount": True}
 class Tx:
     """Runs statements in the transaction that the pipeline opened. Stores never commit."""
 
-    __slots__ = ("bumped", "connection")
+    __slots__ = ("bumped", "connection", "woken")
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
         self.bumped: dict[str, int] = {}
+        self.woken: set[str] = set()
 
     @property
     def dialect(self) -> str:
@@ -69,6 +70,10 @@ class Tx:
             self.connection.exec_driver_sql("RELEASE part")
             raise
         self.connection.exec_driver_sql("RELEASE part")
+
+    def wake(self, name: str) -> None:
+        """Tell whoever waits for `name`, in whatever process, once this is committed."""
+        self.woken.add(name)
 
     def bump(self, name: str) -> None:
         """Mark that what others cache under `name` is out of date, as of this commit."""

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from rookery import __version__
 from rookery.core.errors import RookeryError, Unauthorized
 from rookery.server.auth import Authenticator, protected_resource_metadata
+from rookery.server.hooks import hook_routes
 from rookery.server.session import open_session
 from rookery.server.streamable.answers import send_refusal
 from rookery.server.streamable.endpoint import Endpoint
@@ -76,6 +77,7 @@ class WebApp:
                 Route("/metrics", self._metrics),
                 Route(well_known, self._protected_resource, methods=["GET", "OPTIONS"]),
                 Route(well_known + path, self._protected_resource, methods=["GET", "OPTIONS"]),
+                *hook_routes(platform),
             ]
         )
 

@@ -46,6 +46,15 @@ class Settings:
     key_file: str = ""
     memory_hide_keys: bool = False
 
+    role: str = "all"
+    worker_concurrency: int = 16
+    job_lease_s: float = 20
+    job_keep_days: int = 30
+    runtime: str = "none"
+    work_task_max_per_day: int = 100
+    work_max_iterations: int = 3
+    worktree_base_dir: str = ""
+
     auth_mode: str = "local"
     auth_secret: str = ""
     auth_issuer: str = ""

@@ -66,6 +66,9 @@ ALIASES: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "OAUTH_JWKS_COOLDOWN_MS": ("auth_jwks_cooldown_s", _seconds, "a whole number of milliseconds"),
     "OAUTH_JWKS_TIMEOUT_MS": ("auth_jwks_timeout_s", _seconds, "a whole number of milliseconds"),
     "MCP_SERVER_RESOURCE_IDENTIFIER": ("auth_resource", _same, ""),
+    "WORK_TASK_MAX_PER_DAY": ("work_task_max_per_day", _same, ""),
+    "WORK_MAX_ITERATIONS": ("work_max_iterations", _same, ""),
+    "WORKTREE_BASE_DIR": ("worktree_base_dir", _same, ""),
     "MCP_AUTH_DISABLE_SCOPE_CHECKS": ("auth_scope_checks", _opposite, "true or false"),
 }
 

@@ -19,6 +19,8 @@ CHOICES = {
     "http_sessions": ("auto", "stateful", "stateless"),
     "log_level": LEVELS,
     "network": ("local", "test", "main"),
+    "role": ("all", "server"),
+    "runtime": ("none", "scripted"),
 }
 RANGES: dict[str, tuple[float, float]] = {
     "port": (0, 65535),
@@ -29,6 +31,11 @@ RANGES: dict[str, tuple[float, float]] = {
     "http_max_body_bytes": (1024, 1 << 30),
     "auth_jwks_cooldown_s": (0.1, 86_400),
     "auth_jwks_timeout_s": (0.1, 60),
+    "worker_concurrency": (1, 256),
+    "job_lease_s": (1, 3600),
+    "job_keep_days": (1, 3650),
+    "work_task_max_per_day": (0, 1_000_000),
+    "work_max_iterations": (1, 20),
 }
 SHAPES: dict[str, tuple[Callable[[str], str], str]] = {
     "public_url": (addresses.web_address, "an http or https address, such as https://rookery.example.org"),

@@ -1,0 +1,142 @@
+"""One attempt at a job, from its arguments to its end in the table."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from rookery.core.errors import RookeryError
+from rookery.db.tx import Tx
+from rookery.jobs.claims import MAX_LOSSES, Held, Row, again, backoff_ms, end, fence
+from rookery.jobs.kinds import Ended, Finish, Kind
+from rookery.jobs.running import Ground, Running, Superseded
+
+log = logging.getLogger("rookery.jobs")
+Why = Literal["cancelled", "lost", "stopping"]
+
+
+class Attempt:
+    """A job that this process is at. `stop` ends it from outside, for one of three reasons."""
+
+    def __init__(self, row: Row, ground: Ground) -> None:
+        self.row = row
+        self.job = Running(row, ground)
+        self.kind: Kind = ground.kinds[row.kind]
+        self.why: Why | None = None
+        self._ground = ground
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def name(self) -> tuple[int, int]:
+        return self.row.id, self.row.attempt
+
+    def start(self, done: Callable[["Attempt"], None]) -> None:
+        """Begin, on the running loop; `done` is called when nothing is left to do."""
+        self._task = asyncio.create_task(self._run(), name=f"job {self.row.id}")
+        self._task.add_done_callback(lambda task: done(self))
+
+    def stop(self, why: Why) -> None:
+        """Cancel the handler. The first reason counts."""
+        if self._task is not None and not self._task.done() and self.why is None:
+            self.why = why
+            self._task.cancel()
+
+    async def ended(self) -> None:
+        """Wait until nothing is left to do."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        try:
+            finish = await self._handle()
+            if finish is not False:
+                await self._complete(finish)
+        except (Held, Superseded):
+            log.warning("job %s %s is another worker's by now", self.row.kind, self.row.id)
+        except asyncio.CancelledError:
+            await self._stopped()
+        except Exception:
+            # The table still has it as running; when the lease is over somebody tries again.
+            log.exception("job %s %s could not be brought to an end", self.row.kind, self.row.id)
+
+    async def _handle(self) -> Finish | Literal[False]:
+        """What is left to do with the end of the job; False if it came to an end without success."""
+        if self.row.cancel:
+            await self._give_up("cancelled", "cancelled")
+            return False
+        if self.row.losses > MAX_LOSSES:
+            await self._give_up("failed", f"{self.row.losses} workers ended without finishing it")
+            return False
+        try:
+            args = self.kind.args.model_validate(self.row.args)
+        except ValidationError as error:
+            await self._give_up("failed", f"the arguments cannot be read: {error.errors()[0]['msg']}")
+            return False
+        try:
+            async with asyncio.timeout(self.kind.timeout_s):
+                return await self.kind.handler(self.job, args)
+        except (Superseded, Held):
+            raise
+        except TimeoutError as error:
+            await self._failed(str(error) or f"not done within {self.kind.timeout_s:g} s")
+        except RookeryError as error:
+            await self._failed(f"{error.code}: {error.message}")
+        except (Exception, SystemExit) as error:
+            log.exception("job %s %s failed", self.row.kind, self.row.id)
+            await self._failed(f"{type(error).__name__}: {error}")
+        return False
+
+    async def _complete(self, finish: Finish) -> None:
+        def work(tx: Tx) -> None:
+            if finish is not None:
+                fence(tx, self.row.id, self.row.attempt)
+                finish(tx)
+            end(tx, self.row, "done")
+
+        try:
+            await self._ground.database.change(work)
+        except (Held, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            log.exception("job %s %s failed at its end", self.row.kind, self.row.id)
+            await self._failed(f"{type(error).__name__}: {error}")
+            return
+        for event in self.job.events:
+            self._ground.calls.events.publish(event)
+
+    async def _failed(self, error: str) -> None:
+        if self.row.failures + 1 < self.row.attempts:
+            delay = backoff_ms(self.row)
+            await self._ground.database.change(lambda tx: again(tx, self.row, error, failed=True, delay_ms=delay))
+        else:
+            await self._give_up("failed", error)
+
+    async def _give_up(self, state: Literal["failed", "cancelled"], error: str) -> None:
+        def work(tx: Tx) -> None:
+            end(tx, self.row, state, error, failed=state == "failed")
+            if self.kind.on_ended is not None:
+                self.kind.on_ended(tx, Ended(self.row.id, self.row.tenant, state, error, self._args()))
+
+        await self._ground.database.change(work)
+
+    def _args(self) -> Any:
+        try:
+            return self.kind.args.model_validate(self.row.args)
+        except ValidationError:
+            return self.kind.args.model_construct(**self.row.args)
+
+    async def _stopped(self) -> None:
+        """The handler was cancelled: by whoever cancelled the job, or because this worker may not or will not go on."""
+        try:
+            if self.why == "cancelled":
+                await self._give_up("cancelled", "cancelled while it ran")
+            elif self.why == "stopping":
+                await self._ground.database.change(lambda tx: again(tx, self.row, None, failed=False))
+            elif self.why is None:
+                await self._failed("the handler was cancelled from inside")
+        except Held:
+            log.warning("job %s %s is another worker's by now", self.row.kind, self.row.id)
+        except Exception:
+            log.exception("job %s %s could not be given back", self.row.kind, self.row.id)

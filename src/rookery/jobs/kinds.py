@@ -1,0 +1,95 @@
+"""The declaration of a kind of job: `@job` beside its handler is the only place where it is named."""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict
+
+from rookery.core.errors import ConfigurationError
+from rookery.db.tx import Tx
+
+if TYPE_CHECKING:
+    from rookery.jobs.running import Running
+
+Args = TypeVar("Args", bound=BaseModel)
+Finish = Callable[[Tx], Any] | None
+Handler = Callable[["Running", Any], Awaitable[Finish]]
+_NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
+
+
+class JobArgs(BaseModel):
+    """Base of a kind's arguments. Rows of an older version stay readable: what is not known any more is left out."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A job that will not be done."""
+
+    job_id: int
+    tenant: str
+    state: Literal["failed", "cancelled"]
+    error: str
+    args: Any
+
+
+@dataclass(slots=True)
+class Kind:
+    """One kind of job: how it is done, how often it is tried, and what happens when it is given up."""
+
+    name: str
+    handler: Handler
+    args: type[BaseModel]
+    queue: str
+    attempts: int
+    backoff_s: float
+    timeout_s: float | None
+    on_ended: Callable[[Tx, Ended], None] | None = field(default=None)
+
+    def ended(self, hook: Callable[[Tx, Ended], None]) -> Callable[[Tx, Ended], None]:
+        """Let `hook` run in the transaction in which a job of this kind fails for good or is cancelled."""
+        self.on_ended = hook
+        return hook
+
+
+def job(
+    name: str, *, queue: str = "default", attempts: int = 3, backoff_s: float = 5.0, timeout_s: float | None = None
+) -> Callable[[Callable[..., Awaitable[Finish]]], Kind]:
+    """Declare the decorated handler as a kind of job, such as `schedules.fire`.
+
+    It may run more than once, so whatever it does outside the database must be harmless to repeat. What it returns is
+    run in the transaction that marks the job done. A raised error is a failed attempt; the next one follows after
+    `backoff_s`, then twice that, and so on, until `attempts` are used up.
+    """
+    if not _NAME.fullmatch(name):
+        raise TypeError(f"{name!r} is no name of a kind of job, such as schedules.fire")
+
+    def declare(handler: Callable[..., Awaitable[Finish]]) -> Kind:
+        parameters = list(inspect.signature(handler).parameters)
+        given = get_type_hints(handler, localns=_late_names()).get(parameters[1]) if len(parameters) == 2 else None
+        if not (inspect.iscoroutinefunction(handler) and isinstance(given, type) and issubclass(given, BaseModel)):
+            raise TypeError(f"{handler.__name__} must be async (job, args: Model) -> finish or None")
+        return Kind(name, handler, given, queue, attempts, backoff_s, timeout_s)
+
+    return declare
+
+
+def _late_names() -> dict[str, Any]:
+    from rookery.jobs.running import Running
+
+    return {"Running": Running}
+
+
+def kinds_of(modules: Iterable[ModuleType]) -> dict[str, Kind]:
+    """Every kind that the modules declare, by name. Two of one name stop the start."""
+    found: dict[str, Kind] = {}
+    for module in modules:
+        for each in vars(module).values():
+            if isinstance(each, Kind) and found.setdefault(each.name, each) is not each:
+                raise ConfigurationError(f"there are two kinds of job {each.name}", hint="rename one of them")
+    return found
