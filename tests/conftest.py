@@ -65,7 +65,7 @@ def postgres_url(postgres_dsn: PostgresDatabases) -> Iterator[str]:
     """The URL of an empty PostgreSQL database that is gone after the test."""
     url = postgres_dsn()
     yield url
-    postgres_dsn.drop(url)
+    postgres_dsn.retire(url)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

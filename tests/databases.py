@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from pathlib import Path
 
 import psycopg
@@ -23,6 +24,7 @@ MEMORY_FOLDER = Path("/dev/shm")
 ROOM_WANTED = 2 * 1024**3
 ANSWER_LIMIT_S = 90
 STOP_LIMIT_S = 30
+LINGERING = 3
 
 
 def roomy_folder() -> Path | None:
@@ -80,6 +82,7 @@ class PostgresDatabases:
 
     def __init__(self, folder: Path, worker: str) -> None:
         place = ask(folder)
+        self._retired: deque[str] = deque()
         self._names = (f"{worker}_{number}" for number in itertools.count(1))
         self._base = sa.URL.create("postgresql+psycopg", place["user"], query={"host": place["host"]})
         self._admin = psycopg.connect(host=place["host"], user=place["user"], dbname="postgres", autocommit=True)
@@ -100,5 +103,13 @@ class PostgresDatabases:
         name = sa.make_url(url).database or ""
         self._admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
+    def retire(self, url: str) -> None:
+        """Remove it soon. PostgreSQL waits a tenth of a second for connections that were closed just now."""
+        self._retired.append(url)
+        while len(self._retired) > LINGERING:
+            self.drop(self._retired.popleft())
+
     def close(self) -> None:
+        for url in self._retired:
+            self.drop(url)
         self._admin.close()

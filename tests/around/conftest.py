@@ -7,6 +7,9 @@ import pytest
 
 from tests.around import workload
 from tests.platform_fixtures import Fleet
+from tests.platform_fixtures import prepared_database_url as database_url
+
+__all__ = ["database_url"]
 
 
 @pytest.fixture

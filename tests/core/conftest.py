@@ -8,6 +8,9 @@ import pytest
 from tests import stand_ins
 from tests.core import probe_tools
 from tests.platform_fixtures import Fleet
+from tests.platform_fixtures import prepared_database_url as database_url
+
+__all__ = ["database_url"]
 
 
 @pytest.fixture

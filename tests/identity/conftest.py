@@ -5,6 +5,9 @@ import pytest
 from rookery.core.actor import Actor
 from rookery.identity.store import IdentityStore
 from tests.platform_fixtures import Fleet
+from tests.platform_fixtures import prepared_database_url as database_url
+
+__all__ = ["database_url"]
 
 
 @pytest.fixture

@@ -233,7 +233,7 @@ class PostgresDatabase(Database):
     def _tend(self) -> None:
         """Hear of changes that other processes made, and chain the audit log."""
         listener: psycopg.Connection[Any] | None = None
-        due = time.monotonic()
+        due = time.monotonic() + TICK_S
         while not self._closing.is_set():
             try:
                 if listener is None:

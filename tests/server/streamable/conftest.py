@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from tests.platform_fixtures import Fleet
+from tests.platform_fixtures import prepared_database_url as database_url
 from tests.server.streamable import probes, scripts
 from tests.server.streamable.web import Web, serving
+
+__all__ = ["database_url"]
 
 MakeWeb = Callable[..., AbstractAsyncContextManager[Web]]
 on_one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
