@@ -27,6 +27,7 @@ from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.jobs.kinds import Kind
 from rookery.lifecycle.sessions import Runtime
 from rookery.plugins import load_domains
+from rookery.runtimes.scripted import Scripted
 from rookery.sealing.key_table import refuse_other_key
 from rookery.sealing.keyring import load_keyring
 from rookery.settings import Settings
@@ -51,6 +52,10 @@ class Platform:
         """Finish what is under way and let go of the database."""
         close_recalls(self.calls)
         self.database.close()
+
+
+def _runtime(settings: Settings) -> Runtime | None:
+    return Scripted() if settings.runtime == "scripted" else None
 
 
 def make_platform(
@@ -98,11 +103,13 @@ def make_platform(
             "hide_keys": settings.memory_hide_keys,
             "embedder": once(load_embedder),
             "settings": settings,
-            "runtime": runtime,
+            "runtime": runtime or _runtime(settings),
         },
         span=span,
         open_storage=TableStorage,
     )
+    if isinstance(calls.facts["runtime"], Scripted):
+        calls.facts["runtime"].calls = calls
     resolver = Resolver(
         domains.registry,
         domains.services,

@@ -1,0 +1,105 @@
+"""Running the owner's commands in a working tree, with a time limit, until nothing of them is left."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+OUTPUT_CHARACTERS = 2000
+_DRAIN_S = 2.0
+_PIECE = 65_536
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "SSH_AUTH_SOCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a program ended. `output` is the end of what it printed, errors included."""
+
+    ok: bool
+    output: str
+
+
+def environment() -> dict[str, str]:
+    """What commands see of ours. What an agent wrote may be run by them, so no secret of the server is in it."""
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(("LC_", "XDG_"))}
+    return {**kept, "CI": "1", "GIT_TERMINAL_PROMPT": "0"}
+
+
+async def run_command(command: str, folder: str, limit_s: float) -> Ran:
+    """The same for a command line of the shell."""
+    return await run_program(("sh", "-c", command), folder, limit_s)
+
+
+async def run_program(words: Sequence[str], folder: str, limit_s: float) -> Ran:
+    """Run a program in `folder`. When this returns or is cancelled, its process group is gone."""
+    # A pipe of our own, since asyncio takes a process for running while anybody holds one of its pipes open.
+    ours, theirs = os.pipe()
+    tail = _Tail()
+    reading = asyncio.create_task(tail.read(ours))
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            cwd=folder,
+            env=environment(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Ran(False, f"{words[0]} cannot be started: {error.strerror}")
+    finally:
+        os.close(theirs)
+    late = False
+    try:
+        async with asyncio.timeout(limit_s):
+            await process.wait()
+    except TimeoutError:
+        late = True
+    finally:
+        _kill_group(process.pid)
+        await process.wait()
+        # What left the group may hold the pipe open for as long as it likes.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(reading, _DRAIN_S)
+    if late:
+        return Ran(False, f"{tail.text}\nstopped after {limit_s:g} s".strip())
+    return Ran(process.returncode == 0, tail.text or f"exit code {process.returncode}")
+
+
+def _kill_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+class _Tail:
+    """The end of a stream, however much comes."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+
+    async def read(self, end: int) -> None:
+        """Read the pipe to its end, and close it."""
+        loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
+        with open(end, "rb", buffering=0) as pipe:
+            way, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
+            try:
+                while piece := await stream.read(_PIECE):
+                    self._keep(piece)
+            finally:
+                way.close()
+
+    def _keep(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
+        while self._size - len(self._pieces[0]) >= OUTPUT_CHARACTERS * 4:
+            self._size -= len(self._pieces.popleft())
+
+    @property
+    def text(self) -> str:
+        whole = b"".join(self._pieces).decode(errors="replace").replace("\0", "")
+        return whole.strip()[-OUTPUT_CHARACTERS:]

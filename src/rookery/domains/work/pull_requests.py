@@ -1,0 +1,40 @@
+"""Opening a pull request for a finished branch, with the tool that the installation has for it."""
+
+import re
+from typing import Any
+
+from rookery.core.actor import Actor
+from rookery.core.call import Calls
+from rookery.core.errors import RookeryError
+from rookery.domains.work.programs import run_program
+from rookery.domains.work.prompt import pr_address
+from rookery.files.git import ask, open_repository
+
+TOOL = "github_create_pr"
+REMOTE = "origin"
+PUSH_LIMIT_S = 300.0
+_GITHUB = re.compile(r"[\w.-]*github[\w.-]*[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
+
+
+def repository_name(project: str) -> str | None:
+    """The `owner/name` of the project's remote, if it is on GitHub. Blocks."""
+    address = ask(open_repository(project), "config", "--get", f"remote.{REMOTE}.url")
+    found = _GITHUB.search(address)
+    return found[1] if found else None
+
+
+async def push_branch(folder: str, branch: str) -> str | None:
+    """Bring the branch to the remote, with the credentials of whoever runs the server; what went wrong, or None."""
+    ref = f"refs/heads/{branch}"
+    words = ("git", "-c", "core.hooksPath=/dev/null", "push", "--quiet", "--no-verify", REMOTE, f"{ref}:{ref}")
+    ran = await run_program(words, folder, PUSH_LIMIT_S)
+    return None if ran.ok else f"the branch could not be pushed: {ran.output}"
+
+
+async def create_pr(calls: Calls, actor: Actor, arguments: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The address of a new pull request, or None and the reason."""
+    try:
+        result = await calls.call(actor, TOOL, arguments)
+    except RookeryError as error:
+        return None, f"no pull request: {error.message}"
+    return pr_address(result.text), None
