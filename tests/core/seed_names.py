@@ -17,9 +17,14 @@ SCHEDULER_BLOCKED = frozenset({
     "github_create_issue", "github_comment_on_pr", "ask_owner",
 })  # fmt: skip
 CONDITIONAL = {"create_work_task": "work_tasks", "code_symbols": "code_index", "find_references": "code_index"}
+# Those whose service nobody offers yet.
+UNSERVED = {name: service for name, service in CONDITIONAL.items() if service != "work_tasks"}
 
 # What the product adds to the default set beyond the seeds.
-ADDITIONS = frozenset({"ping", "get_server_info", "forget_memory", "promote_memory"})
+ADDITIONS = frozenset({
+    "ping", "get_server_info", "forget_memory", "promote_memory",
+    "get_work_task", "list_work_tasks", "cancel_work_task",
+})  # fmt: skip
 
 # Which profile has which tool, by the profiles' letters.
 MATRIX = {

@@ -7,7 +7,7 @@ import pytest
 from rookery.core.actor import Actor
 from rookery.core.errors import NotFound, PermissionDenied, RookeryError
 from rookery.core.tool import PROFILES
-from tests.core.seed_names import ADDITIONS, CONDITIONAL, DEFAULT_SET, MATRIX, PRIVILEGED, SCHEDULER_BLOCKED
+from tests.core.seed_names import ADDITIONS, CONDITIONAL, DEFAULT_SET, MATRIX, PRIVILEGED, SCHEDULER_BLOCKED, UNSERVED
 from tests.platform_fixtures import Fleet
 
 
@@ -27,7 +27,7 @@ async def refusing_layer(fleet: Fleet, actor: Actor, name: str) -> str | None:
 async def test_a_default_agent_has_the_default_set_without_what_is_not_set_up(fleet: Fleet) -> None:
     agent = fleet.actor()
     assert agent.permissions is None
-    assert fleet.names(agent) == (DEFAULT_SET - set(CONDITIONAL)) | ADDITIONS
+    assert fleet.names(agent) == (DEFAULT_SET - set(UNSERVED)) | ADDITIONS
     for name in PRIVILEGED:
         assert await refusing_layer(fleet, agent, name) == "role"
 
@@ -77,7 +77,7 @@ async def test_a_person_at_the_web_has_every_tool_that_is_set_up(fleet: Fleet) -
     every = {tool.name for tool in fleet.platform.registry}
     person = fleet.actor(as_owner=True, source="web", issue=await fleet.issue())
     assert person.source == "web"
-    assert fleet.names(person) == every - set(CONDITIONAL)
+    assert fleet.names(person) == every - set(UNSERVED)
     assert await refusing_layer(fleet, person, "grant_credits") is None
 
 
@@ -95,18 +95,18 @@ async def test_an_agent_that_claims_to_be_the_web_has_no_more_than_before(fleet:
 async def test_all_tools_need_a_person_whatever_the_session_leaves_out(fleet: Fleet) -> None:
     bare = fleet.actor()
     assert (bare.kind, bare.agent_name) == ("agent", "default")
-    every = {tool.name for tool in fleet.platform.registry} - set(CONDITIONAL)
+    every = {tool.name for tool in fleet.platform.registry} - set(UNSERVED)
     assert fleet.names(bare) < every
     assert fleet.names(fleet.actor(as_owner=True, issue=await fleet.issue())) == every
 
 
 async def test_a_conditional_tool_is_hidden_without_its_service(fleet: Fleet) -> None:
-    for actor, name in itertools.product((fleet.actor(), fleet.owner), CONDITIONAL):
+    for actor, name in itertools.product((fleet.actor(), fleet.owner), UNSERVED):
         assert name not in fleet.names(actor)
         with pytest.raises(NotFound) as caught:
             await fleet.call(actor, name)
         assert caught.value.layer == "available"
-        assert CONDITIONAL[name] in (caught.value.hint or "")
+        assert UNSERVED[name] in (caught.value.hint or "")
 
 
 async def test_the_conditional_tools_are_there_with_their_services(served_fleet: Fleet) -> None:
@@ -140,7 +140,7 @@ async def test_a_profile_has_its_column_of_the_matrix_and_nothing_else(fleet: Fl
     for letter, profile in PROFILES.items():
         actor = fleet.actor(profile=profile, issue=issue)
         own = {tool.name for tool in registry if profile in tool.profiles and tool.tier != "privileged"}
-        assert fleet.names(actor) == own - set(CONDITIONAL)
+        assert fleet.names(actor) == own - set(UNSERVED)
         known = {name: letters for name, letters in MATRIX.items() if name in registry}
         assert known
         assert set(known) & fleet.names(actor) == {name for name, letters in known.items() if letter in letters}

@@ -13,6 +13,7 @@ from rookery.settings.addresses import is_loopback
 
 NEEDED = (
     "click",
+    "cronsim",
     "cryptography",
     "httpx2",
     "jinja2",
@@ -28,6 +29,7 @@ NEEDED = (
     "rich",
     "sqlalchemy",
     "starlette",
+    "tzdata",
     "unidiff",
     "uvicorn",
     "yaml",

@@ -32,6 +32,8 @@ THREADS = 12
 TICK_S = 0.5
 PATIENCE: dict[str, Any] = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
 """A server that has vanished without a word would otherwise be waited for many minutes."""
+DERIVED = "*_pgvector"
+"""Tables that a server makes of others. They need an extension that is not everywhere, so no backup has them."""
 log = logging.getLogger("rookery.postgres")
 
 
@@ -144,7 +146,7 @@ class PostgresDatabase(Database):
         secret = {"PGPASSWORD": str(url.password)} if url.password is not None else {}
         address = url._replace(password=None).render_as_string(hide_password=False)
         done = subprocess.run(
-            [program, "--format=custom", "--file", target, "--dbname", address],
+            [program, "--format=custom", f"--exclude-table={DERIVED}", "--file", target, "--dbname", address],
             capture_output=True,
             text=True,
             check=False,
@@ -264,6 +266,10 @@ class PostgresDatabase(Database):
     def _listen(self) -> psycopg.Connection[Any]:
         address = sa.make_url(self.url).set(drivername="postgresql").render_as_string(hide_password=False)
         listener: psycopg.Connection[Any] = psycopg.connect(address, autocommit=True, **PATIENCE)
-        listener.execute(f"LISTEN {CHANNEL}")
-        listener.execute(f"LISTEN {WAKES}")
+        try:
+            listener.execute(f"LISTEN {CHANNEL}")
+            listener.execute(f"LISTEN {WAKES}")
+        except BaseException:
+            listener.close()
+            raise
         return listener

@@ -13,7 +13,7 @@ from rookery.core.ids import new_id
 from rookery.db.tx import Tx
 from rookery.domains.memory.row_seal import RowSeal
 from rookery.domains.memory.search import DAY_MS, Scope, index, search
-from rookery.domains.memory.tables import memories, memory_owners
+from rookery.domains.memory.tables import memories, memory_owners, memory_recalls
 from rookery.domains.memory.words import Owner, Tokens, repeats, tsvector
 
 Outcome = Literal["created", "updated", "merged"]
@@ -51,6 +51,15 @@ _IN_THE_WAY = (
     .returning(*_GONE)
 )
 _SWEEP = sa.delete(memories).where(memories.c.seq.in_(_OVER)).returning(*_GONE)
+_UNUSED = (
+    sa.select(memories.c.seq, memories.c.words)
+    .outerjoin(memory_recalls, memory_recalls.c.memory_seq == memories.c.seq)
+    .where(
+        *_MINE, _ALIVE, memories.c.archived.is_(False), memories.c.updated_ms < sa.bindparam("before"),
+        memory_recalls.c.memory_seq.is_(None),
+    )
+    .limit(SWEEP)
+)  # fmt: skip
 _UNCOUNT = sa.text("DELETE FROM memory_recalls WHERE memory_seq = :seq")
 _OWNER = sa.select(memory_owners).where(
     memory_owners.c.tenant == sa.bindparam("its_tenant"), memory_owners.c.owner == sa.bindparam("its_owner")
@@ -199,10 +208,27 @@ class Memories:
     def archive(self, key: str) -> None:
         """Keep the memory but out of searches and lists. Saving it again brings it back."""
         self._hold()
-        row = self.find(key).row
-        values = {"archived": True, "tokens": as_column(self.tx, []), "words": 0}
-        self.tx.run(_UPDATE, [{"its_seq": row.seq, **values}])
-        self._count(memories=0, words=-row.words, plain=0)
+        self._put_away([self.find(key).row])
+
+    def sweep(self) -> int:
+        """Remove memories whose time is over, up to a hundred; says how many."""
+        self._hold()
+        gone = self.tx.all(_SWEEP, {**self._mine, "now": self._now})
+        self._take_out(gone)
+        return len(gone)
+
+    def archive_unused(self, before_ms: int) -> int:
+        """Archive memories that were saved before then and never found since, up to a hundred; says how many."""
+        self._hold()
+        unused = self.tx.all(_UNUSED, {**self._mine, "now": self._now, "before": before_ms})
+        self._put_away(unused)
+        return len(unused)
+
+    def _put_away(self, rows: Sequence[sa.Row[Any]]) -> None:
+        if rows:
+            values = {"archived": True, "tokens": as_column(self.tx, []), "words": 0}
+            self.tx.run(_UPDATE, [{"its_seq": row.seq, **values} for row in rows])
+            self._count(memories=0, words=-sum(row.words for row in rows), plain=0)
 
     def settle(self, found: Found, status: str, txid: str | None = None) -> bool:
         """Say how far the copy in the ledger is, unless the memory has changed meanwhile."""

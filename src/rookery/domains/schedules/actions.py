@@ -1,0 +1,136 @@
+"""What each action does: a tool called as the agent, a session of the agent, or another domain's job.
+
+A tool is called with the agent's own rights and not in scheduler mode: the call itself is what was scheduled. A
+session is in scheduler mode, since nobody knows beforehand what it will call.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from rookery.core.actor import Actor
+from rookery.core.errors import RookeryError, ServiceUnavailable
+from rookery.domains.schedules.action import TOOLS, Action
+from rookery.domains.schedules.improving import HEALTH, improve
+from rookery.domains.schedules.prompting import prompt_for
+from rookery.jobs.running import Running
+from rookery.lifecycle.sessions import Runtime
+
+MAX_RESULT = 2_000
+
+
+class StepFailed(Exception):
+    """The action was tried and did not succeed; `done` says what of it was done."""
+
+    def __init__(self, error: str, done: dict[str, Any] | None = None) -> None:
+        super().__init__(error)
+        self.done = done or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action of one execution, and a way to keep what is known of it before it ends."""
+
+    job: Running
+    execution_id: str
+    number: int
+    agent_id: str
+    action: Action
+    budget_usd: float | None
+    note: Callable[[dict[str, Any]], Awaitable[None]]
+
+    @property
+    def key(self) -> str:
+        """Names this step in all the world: what is done under it is done once."""
+        return f"execution:{self.execution_id}:{self.number}"
+
+    async def actor(self, **more: Any) -> Actor:
+        return await self.job.actor(agent=self.agent_id, project=self.action.project_id, **more)
+
+    def knows(self, tool: str) -> bool:
+        return tool in self.job.platform.calls.registry
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The answer of a tool, called as the agent."""
+        result = await self.job.platform.calls.call(await self.actor(), tool, arguments)
+        return result.structured
+
+
+async def do(step: Step) -> dict[str, Any]:
+    """Do the action; what is known of it then: result, session_id, work_task_id, cost_usd. Raises StepFailed if not."""
+    action = step.action
+    try:
+        if action.type in ("star_repo", "fork_repo"):
+            return await _each_repo(step)
+        if action.type == "memory_maintenance":
+            await step.job.run_kind("memory.maintain", {"agent_id": step.agent_id})
+            return {"result": "memories maintained"}
+        if action.type == "improvement_loop":
+            return await improve(step.call, await step.actor(), action, step.key, health=step.knows(HEALTH))
+        if action.type in TOOLS:
+            return await _one_call(step)
+        return await _session(step)
+    except RookeryError as error:
+        raise StepFailed(f"{error.code}: {error.message}") from error
+
+
+async def _one_call(step: Step) -> dict[str, Any]:
+    action = step.action
+    arguments: dict[str, Any] = {}
+    if action.type == "send_message":
+        arguments = {"to_agent": action.to_agent_id, "message": action.message}
+    elif action.type == "work_task":
+        # The same key gives the same task, should the worker die before the step is saved.
+        arguments = {"description": action.description, "source_id": step.key}
+        if action.project_id is not None:
+            arguments["project_id"] = action.project_id
+    answer = await step.call(TOOLS[action.type], arguments)
+    done: dict[str, Any] = {"result": _told(answer)}
+    if action.type == "work_task":
+        done["work_task_id"] = answer.get("id")
+    return done
+
+
+async def _each_repo(step: Step) -> dict[str, Any]:
+    """One call for each repository. One that fails does not keep the others from theirs."""
+    failed: list[str] = []
+    done: list[str] = []
+    for repo in step.action.repos:
+        try:
+            await step.call(TOOLS[step.action.type], {"repo": repo})
+            done.append(repo)
+        except RookeryError as error:
+            failed.append(f"{repo}: {error.code}: {error.message}")
+    result = {"result": f"{step.action.type}: {', '.join(done) or 'none'}"}
+    if failed:
+        raise StepFailed("; ".join(failed), result)
+    return result
+
+
+async def _session(step: Step) -> dict[str, Any]:
+    runtime = cast("Runtime | None", step.job.platform.calls.facts.get("runtime"))
+    if runtime is None:
+        raise ServiceUnavailable(
+            f"{step.action.type} needs an agent's session, and this installation starts none",
+            hint="set runtime in rookery.toml",
+        )
+    actor = await step.actor(scheduler=True)
+    session = await runtime.start_session(actor, prompt_for(step.action), key=step.key, budget_usd=step.budget_usd)
+    known: dict[str, Any] = {"session_id": session.id}
+    try:
+        await step.note(known)
+        outcome = await session.wait()
+    except BaseException:
+        # Whoever takes the job over starts it again; two of them must not be at it.
+        await asyncio.shield(session.stop())
+        raise
+    known |= {"result": outcome.output[:MAX_RESULT], "cost_usd": outcome.cost_usd}
+    if outcome.status != "done":
+        raise StepFailed(outcome.error or "the session failed", known)
+    return known
+
+
+def _told(answer: dict[str, Any]) -> str:
+    """The answer of a tool in a line."""
+    return ", ".join(f"{name}: {value}" for name, value in answer.items() if value not in (None, "", []))[:MAX_RESULT]

@@ -1,0 +1,74 @@
+"""The two kinds of jobs behind schedules: one that a due time has come, and one that does what is due."""
+
+from collections.abc import Callable
+
+from rookery.db.tx import Tx
+from rookery.domains.schedules.executing import Execution, begin, settle
+from rookery.domains.schedules.planning import (
+    EXECUTE,
+    EXECUTE_ATTEMPTS,
+    FIRE,
+    FIRE_ATTEMPTS,
+    ExecuteArgs,
+    FireArgs,
+    fire_failed,
+)
+from rookery.domains.schedules.planning import fire as fire_now
+from rookery.jobs.kinds import Ended, job
+from rookery.jobs.running import Running
+
+
+@job(FIRE, attempts=FIRE_ATTEMPTS, backoff_s=1.0)
+async def fire(job: Running, args: FireArgs) -> Callable[[Tx], None]:
+    def finish(tx: Tx) -> None:
+        # The database may run this again after a rolled-back batch.
+        job.events.clear()
+        execution = fire_now(tx, job.tenant, args)
+        if execution is not None and execution.status == "awaiting_approval":
+            job.publish(
+                "ScheduleApprovalRequested",
+                subject=execution.id,
+                schedule=execution.schedule_id,
+                agent=execution.agent_id,
+                schedule_name=execution.config_snapshot["name"],
+                actions=[step["type"] for step in execution.steps],
+            )
+
+    return finish
+
+
+@fire.ended
+def _fire_ended(tx: Tx, end: Ended) -> None:
+    if end.state == "failed":
+        fire_failed(tx, end.tenant, end.args, end.error)
+
+
+@job(EXECUTE, attempts=EXECUTE_ATTEMPTS)
+async def execute(job: Running, args: ExecuteArgs) -> Callable[[Tx], None] | None:
+    row = await job.write(lambda tx: begin(tx, job.tenant, args.execution_id))
+    if row is None:
+        return None
+    execution = Execution(job, row)
+    await execution.run()
+    status = "failed" if execution.failed else "completed"
+
+    def finish(tx: Tx) -> None:
+        job.events.clear()
+        ended = settle(tx, job.tenant, args.schedule_id, args.execution_id, status, execution.result)
+        if ended is not None:
+            job.publish(
+                "ScheduleExecutionEnded",
+                subject=ended.id,
+                schedule=ended.schedule_id,
+                agent=ended.agent_id,
+                status=status,
+                result=ended.result,
+                notify_address=ended.config_snapshot["notify_address"],
+            )
+
+    return finish
+
+
+@execute.ended
+def _execute_ended(tx: Tx, end: Ended) -> None:
+    settle(tx, end.tenant, end.args.schedule_id, end.args.execution_id, end.state, end.error)
