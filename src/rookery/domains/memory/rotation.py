@@ -9,7 +9,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from rookery.db.database import Database
+from rookery.db.outside import run_outside
 from rookery.db.tx import Tx
+from rookery.domains.memory.file_tables import memory_files
 from rookery.domains.memory.row_seal import RowSeal
 from rookery.domains.memory.store import as_column
 from rookery.domains.memory.tables import memories
@@ -29,6 +31,19 @@ _LEFT = (
 )
 _RESEAL = sa.update(memories).where(memories.c.seq == sa.bindparam("its_seq"))
 _COUNT = sa.text("UPDATE memory_owners SET plain = plain - 1 WHERE tenant = :tenant AND owner = :owner")
+_WIPE = {
+    "sqlite": [
+        "INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')",
+        "VACUUM",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+    ],
+    # What is counted of a column for the planner are some of its values. The catalog is skipped with a warning where
+    # the role owns neither it nor the database.
+    "postgresql": [
+        f"VACUUM (FULL, ANALYZE) {memories.name}, {memory_files.name}",
+        "VACUUM (FULL) pg_catalog.pg_statistic",
+    ],
+}
 
 
 def rotate(
@@ -74,15 +89,5 @@ def _batch(tx: Tx, old: Keyring | None, new: Keyring, hide_keys: bool, after: in
 
 
 def _wipe(database: Database) -> None:
-    """Write the file anew, since SQLite keeps what was plain on pages that are no longer used."""
-
-    def work(tx: Tx) -> None:
-        if tx.dialect != "sqlite":
-            return
-        driver: Any = tx.connection.connection.driver_connection
-        driver.execute("ROLLBACK")
-        driver.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
-        driver.execute("VACUUM")
-        driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    database.direct(work)
+    """Write anew what was plain, since both databases keep it on pages, or in rows, that are no longer used."""
+    database.direct(lambda tx: run_outside(tx, *_WIPE[tx.dialect]))
