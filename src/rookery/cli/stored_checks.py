@@ -12,6 +12,7 @@ from rookery.core.errors import ConfigurationError, NotFound, RookeryError
 from rookery.db.migrate import Plan, pending
 from rookery.db.schema import metadata
 from rookery.db.tx import Tx
+from rookery.embedding.pgvector import told_of
 from rookery.identity.tables import tokens
 from rookery.sealing.key_table import key_versions
 from rookery.sealing.keyring import load_keyring
@@ -20,6 +21,7 @@ from rookery.settings import Settings
 PATIENCE_S = 5
 SOON_MS = 7 * 24 * 3600 * 1000
 RESEAL = "rookery memory rotate-key"
+VECTORS = "knowledge_chunks"
 
 
 def _plan(machine: Machine) -> Plan:
@@ -44,7 +46,7 @@ def check_database(machine: Machine) -> Finding:
         return Finding("database", "note", "Not looked at, since the domains do not load.", "mend the plugins first")
     try:
         with open_stored(_impatient(machine.settings)) as database:
-            missing = database.direct(lambda tx: pending(tx, plan))
+            missing, vectors = database.direct(lambda tx: (pending(tx, plan), _vectors(tx)))
     except NotFound as error:
         return Finding("database", "note", sentence_of(error.message), "rookery up creates it")
     except ConfigurationError as error:
@@ -58,7 +60,12 @@ def check_database(machine: Machine) -> Finding:
     if missing:
         sentence = f"{len(missing)} migration steps are missing."
         return Finding("database", "note", sentence, "rookery migrate, or the next rookery up, applies them")
-    return Finding("database", "ok", "The database can be reached and its schema is current.")
+    return Finding("database", "ok", f"The database can be reached and its schema is current.{vectors}")
+
+
+def _vectors(tx: Tx) -> str:
+    """On PostgreSQL, whether its extension for vectors is used; SQLite has none."""
+    return f" {told_of(tx, VECTORS)}" if tx.dialect == "postgresql" else ""
 
 
 def _impatient(settings: Settings) -> Settings:

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from rookery.db.tx import Tx
 from rookery.embedding.epochs import epoch_name
+from rookery.embedding.nearest import Found
 
 ROOM = 512 * 1024**2
 """Bytes that a matrix may hold: 348,000 vectors of 384 numbers. What does not fit is read anew for each search."""
 PAGE_ROWS = 16_384
 Floats = NDArray[np.float32]
 Wholes = NDArray[np.int64]
-Found = list[tuple[int, float]]
-"""Numbers of rows, each with the cosine of the angle to the query: 1 for the same direction."""
 _EPOCHS = sa.text("SELECT name, value FROM epochs WHERE name IN :names").bindparams(
     sa.bindparam("names", expanding=True)
 )

@@ -3,20 +3,21 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
+from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.domains.knowledge.keyword import Coverage, Ranked, find, keyword_scores, looked_for
 from rookery.domains.knowledge.tables import chunks, documents
 from rookery.embedding.embedder import Embedder
 from rookery.embedding.fusion import hybrid
+from rookery.embedding.nearest import Nearest
+from rookery.embedding.pgvector import PgVectors
+from rookery.embedding.pgvector_table import prepare_soon
 from rookery.fulltext.query import Term
-
-if TYPE_CHECKING:
-    from rookery.embedding.matrix import Matrix
 
 Method = Literal["hybrid", "vector", "keyword"]
 CANDIDATES = 50
@@ -32,7 +33,7 @@ _SHOWN = (
     .join(documents, documents.c.id == chunks.c.document_id)
     .where(_SOME)
 )  # fmt: skip
-_matrices: WeakKeyDictionary[object, "Matrix"] = WeakKeyDictionary()
+_chosen: WeakKeyDictionary[object, Nearest] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -54,23 +55,32 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What turns the query into a vector, and where the vectors of chunks are remembered."""
+    """What turns the query into a vector, and what finds the closest vectors of chunks."""
 
     embedder: Embedder
-    matrix: "Matrix"
+    matrix: Nearest
 
 
 def meaning_in(database: object, embedder: Embedder | None) -> Meaning | None:
     """The embedder with the vectors of a database, or None without an embedder."""
     if embedder is None:
         return None
+    with _lock:
+        nearest = _chosen.get(database)
+        if nearest is None or nearest.embedder != embedder.name:
+            nearest = _chosen[database] = _nearest(database, embedder)
+    return Meaning(embedder, nearest)
+
+
+def _nearest(database: object, embedder: Embedder) -> Nearest:
+    """In memory; on PostgreSQL by pgvector from the moment on that every vector is ready for it."""
     from rookery.embedding.matrix import Matrix
 
-    with _lock:
-        matrix = _matrices.get(database)
-        if matrix is None or matrix.embedder != embedder.name:
-            matrix = _matrices[database] = Matrix(chunks.name, embedder.name, embedder.dims)
-    return Meaning(embedder, matrix)
+    matrix = Matrix(chunks.name, embedder.name, embedder.dims)
+    if not isinstance(database, Database) or not database.url.startswith("postgres"):
+        return matrix
+    prepare_soon(database.url, chunks.name)
+    return PgVectors(chunks.name, embedder.name, embedder.dims, matrix)
 
 
 class Search:
