@@ -142,3 +142,24 @@ async def test_a_token_needs_a_name_scopes_and_an_end_to_come(fleet: Fleet) -> N
         await fails_with(InvalidParams, fleet, "create_token", **wrong)
     await fails_with(NotFound, fleet, "create_token", name="t", agent="nobody")
     assert (await own(fleet, "list_tokens")).tokens == []
+
+
+async def test_a_token_can_bind_its_sessions_to_a_profile_and_a_project(fleet: Fleet) -> None:
+    shop = await own(fleet, "create_project", slug="shop")
+    made = await own(fleet, "create_token", name="ci", agent="default", agent_type="judge", project="shop")
+    assert (made.agent_type, made.project) == ("judge", shop.id)
+    for said in ({}, {"profile": "worker", "project": "default"}):
+        actor = fleet.actor(token=made.secret, **said)
+        assert (actor.profile, actor.project_slug) == ("judge", "shop")
+        assert fleet.names(actor) == fleet.names(fleet.actor(profile="judge", project="shop"))
+
+
+async def test_a_token_for_an_unknown_profile_or_a_closed_project_is_not_made(fleet: Fleet) -> None:
+    await own(fleet, "create_project", slug="shop")
+    await own(fleet, "create_agent", name="ada")
+    await own(fleet, "set_project_members", project="shop", agents=["ada"])
+    before = len((await own(fleet, "list_tokens")).tokens)
+    for wrong in ({"agent_type": "boss"}, {"project": "nowhere"}, {"project": "shop"}):
+        with pytest.raises((InvalidParams, NotFound)):
+            await own(fleet, "create_token", name="ci", agent="default", **wrong)
+    assert len((await own(fleet, "list_tokens")).tokens) == before

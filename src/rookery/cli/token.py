@@ -17,7 +17,7 @@ def token() -> None:
 def list_(home: str | None, as_json: bool) -> None:
     """List all tokens, ended ones included; never their secrets."""
     found = call_as_owner(home, "list_tokens")["tokens"]
-    shown = ["id", "name", "holder_kind", "holder", "scopes", "expires_at", "revoked"]
+    shown = ["id", "name", "holder_kind", "holder", "scopes", "agent_type", "project", "expires_at", "revoked"]
     listing(found, shown, as_json=as_json, empty="There are no tokens.")
 
 
@@ -27,18 +27,22 @@ def list_(home: str | None, as_json: bool) -> None:
 @click.option(
     "--scopes", type=names, metavar="A,B", help="Such as tracker:*,tool:ping; everything its holder may if absent."
 )
+@click.option("--agent-type", metavar="PROFILE", help="The profile of its sessions, such as worker.")
+@click.option("--project", metavar="SLUG", help="The project of its sessions; the default one if absent.")
 @click.option("--expires", type=moment, metavar="30d|TIME", help="When it ends; until revoked if absent.")
 @managing
 def create(
     name: str,
     agent: str | None,
     scopes: list[str] | None,
+    agent_type: str | None,
+    project: str | None,
     expires: str | None,
     home: str | None,
     as_json: bool,
 ) -> None:
     """Make a token and print its secret, this once only."""
-    arguments = given(name=name, agent=agent, scopes=scopes, expires_at=expires)
+    arguments = given(name=name, agent=agent, scopes=scopes, agent_type=agent_type, project=project, expires_at=expires)
     made = call_as_owner(home, "create_token", arguments)
     if as_json:
         print_json(made)

@@ -125,9 +125,21 @@ class AccessStore:
     # Tokens
 
     def create_token(
-        self, name: str, holder: str, kind: HolderKind, scopes: list[str], by: str, expires_ms: int | None
+        self,
+        name: str,
+        holder: str,
+        kind: HolderKind,
+        scopes: list[str],
+        by: str,
+        expires_ms: int | None,
+        *,
+        profile: str | None = None,
+        project: str | None = None,
     ) -> tuple[str, str]:
-        """The id and the secret of a new token. The secret is shown this once; only its hash is kept."""
+        """The id and the secret of a new token. The secret is shown this once; only its hash is kept.
+
+        Sessions of the token have its `profile`, and are in its `project`.
+        """
         if expires_ms is not None and expires_ms <= now_ms():
             raise InvalidParams("the token would already be over", hint="give a time in the future")
         token, secret = new_id("tok"), TOKEN_PREFIX + secrets.token_urlsafe(32)
@@ -137,6 +149,8 @@ class AccessStore:
             "holder": holder,
             "holder_kind": kind,
             "scopes": scopes,
+            "profile": profile,
+            "project": project,
         }
         self.tx.run(
             sa.insert(tokens).values(

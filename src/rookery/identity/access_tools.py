@@ -14,7 +14,7 @@ from rookery.identity.access import AccessStore
 from rookery.identity.critical import lost_tools
 from rookery.identity.owner_tool import owner_tool
 from rookery.identity.presets import PRESETS
-from rookery.identity.resolve import Binding, Resolver, known_names
+from rookery.identity.resolve import Binding, Resolver, check_profile, known_names
 from rookery.identity.store import DEFAULT_AGENT, DEFAULT_PROJECT, IdentityStore
 
 
@@ -55,6 +55,8 @@ class Token(ToolOutput):
     holder: str
     holder_kind: str
     scopes: list[str]
+    agent_type: str | None
+    project: str | None
     expires_at: str | None
     revoked: bool
 
@@ -119,6 +121,8 @@ class CreateToken(ToolInput):
     name: str = Field(min_length=1, max_length=100, description="What it is for.")
     agent: str | None = Field(None, max_length=100, description="Agent it acts as; absent: the calling person.")
     scopes: list[str] = Field(default=["*"], min_length=1, description="Such as tracker:*, tool:ping or *.")
+    agent_type: str | None = Field(None, max_length=20, description="Profile of its sessions.")
+    project: str | None = Field(None, max_length=100, description="Project of its sessions.")
     expires_at: AwareDatetime | None = Field(None, description="End, ISO 8601 with zone; absent: until revoked.")
 
 
@@ -142,6 +146,15 @@ def _access(ctx: Context) -> AccessStore:
     return AccessStore(ctx.tx, ctx.actor.tenant)
 
 
+def _bound_agent(ctx: Context, args: CreateToken) -> str:
+    """The agent that the token acts as. It must have a role in the token's project."""
+    store = IdentityStore(ctx.tx, ctx.actor.tenant)
+    agent = store.agent(args.agent or "").id
+    if args.project is not None:
+        store.project(args.project, store.closed_to(agent))
+    return agent
+
+
 def _grant(row: sa.Row[Any]) -> Grant:
     return Grant(
         id=row.id,
@@ -160,6 +173,8 @@ def _token(row: sa.Row[Any]) -> Token:
         holder=row.holder,
         holder_kind=row.holder_kind,
         scopes=row.scopes,
+        agent_type=row.profile,
+        project=row.project,
         expires_at=_iso(row.expires_ms),
         revoked=row.revoked_ms is not None,
     )
@@ -283,14 +298,18 @@ def create_token(ctx: Context, args: CreateToken) -> NewToken:
             hint=f"it has {', '.join(sorted(held or ()))}",
             layer="scopes",
         )
-    access = _access(ctx)
-    if args.agent is not None:
-        holder = IdentityStore(ctx.tx, ctx.actor.tenant).agent(args.agent).id
-        made = access.create_token(args.name, holder, "agent", args.scopes, ctx.actor.subject, _ms(args.expires_at))
-    else:
-        me = ctx.actor.subject
-        made = access.create_token(args.name, me, "person", args.scopes, me, _ms(args.expires_at))
-    token, secret = made
+    access, me = _access(ctx), ctx.actor.subject
+    holder, kind = (me, "person") if args.agent is None else (_bound_agent(ctx, args), "agent")
+    token, secret = access.create_token(
+        args.name,
+        holder,
+        kind,
+        args.scopes,
+        me,
+        _ms(args.expires_at),
+        profile=None if args.agent_type is None else check_profile(args.agent_type),
+        project=None if args.project is None else IdentityStore(ctx.tx, ctx.actor.tenant).project(args.project).id,
+    )
     row = next(row for row in access.tokens() if row.id == token)
     return NewToken(secret=secret, **_token(row).model_dump())
 

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -82,6 +82,8 @@ class _Bearer:
     outside: bool = False
     auth: Auth
     expires_ms: int | None
+    profile: str | None = None
+    project: str | None = None
 
 
 class Resolver:
@@ -114,6 +116,11 @@ class Resolver:
     def resolve(self, tx: Tx, binding: Binding) -> Resolved:
         """The actor of a binding, as the database has it now. Unknown names are refused."""
         token = self._bearer(tx, binding)
+        if token is not None:
+            # What the token is bound to counts, whatever the session says.
+            binding = replace(
+                binding, profile=token.profile or binding.profile, project=token.project or binding.project
+            )
         store = IdentityStore(tx, token.tenant if token is not None else binding.tenant)
         ends = [] if token is None or token.expires_ms is None else [token.expires_ms]
         if token is not None and token.outside:
@@ -212,7 +219,15 @@ class Resolver:
             )
         auth = Auth(subject=row.holder, client=row.id, scopes=frozenset(row.scopes))
         person = row.holder_kind == "person"
-        return _Bearer(tenant=row.tenant, holder=row.holder, person=person, auth=auth, expires_ms=row.expires_ms)
+        return _Bearer(
+            tenant=row.tenant,
+            holder=row.holder,
+            person=person,
+            auth=auth,
+            expires_ms=row.expires_ms,
+            profile=row.profile,
+            project=row.project,
+        )
 
     def _signed(self, tx: Tx, identity: TokenIdentity) -> _Bearer:
         """A token of another issuer: it speaks for the agent whose id it names as its subject, or for an outsider."""

@@ -100,6 +100,8 @@ tokens = sa.Table(
     whole("created_ms"),
     whole("expires_ms", null=True),
     whole("revoked_ms", null=True),
+    text("profile", null=True),
+    text("project", null=True),
     sa.UniqueConstraint("hash"),
 )
 sa.Index("grants_agent", grants.c.tenant, grants.c.agent)
@@ -136,4 +138,9 @@ MIGRATIONS = (
         ],
     ),
     Migration(2, "project members", ["ALTER TABLE projects ADD COLUMN members {json}"]),
+    Migration(
+        3,
+        "tokens of a profile and project",
+        ["ALTER TABLE tokens ADD COLUMN profile TEXT", "ALTER TABLE tokens ADD COLUMN project TEXT"],
+    ),
 )

@@ -1,14 +1,11 @@
 """Memory files at the HTTP door, in both eras of the protocol."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rookery.identity.store import IdentityStore
-from rookery.server.auth import Credential
-from rookery.server.auth.local import LocalTokens
 from tests.server.streamable import web as kit
 from tests.server.streamable.conftest import MakeWeb
 from tests.server.streamable.web import MODERN, Web, initialize
@@ -16,33 +13,17 @@ from tests.server.streamable.web import MODERN, Web, initialize
 TEXT = "marmalade in the cellar"
 
 
-class ProfileTokens(LocalTokens):
-    """Binds some tokens to a profile and a project, which no header can."""
-
-    def __init__(self) -> None:
-        self.bound: dict[str, dict[str, Any]] = {}
-
-    async def authenticate(self, authorization: str | None) -> Credential:
-        credential = await super().authenticate(authorization)
-        more = self.bound.get(str(credential.binding.token), {})
-        return replace(credential, binding=replace(credential.binding, **more))
-
-
 class Hall:
-    """A server whose tokens can stand for profiles."""
+    """A server whose tokens stand for profiles."""
 
-    def __init__(self, web: Web, tokens: ProfileTokens) -> None:
+    def __init__(self, web: Web) -> None:
         self.web = web
-        self.tokens = tokens
 
-    async def token(self, tenant: str = "default", **binding: Any) -> str:
+    async def token(self, tenant: str = "default", **bound: Any) -> str:
         fleet = self.web.fleet
         fleet.platform.database.direct(lambda tx: IdentityStore(tx, tenant).set_up(), write=True)
         owner = fleet.actor(tenant=tenant, as_owner=True)
-        number = len(self.tokens.bound)
-        made = await fleet.call(owner, "create_token", name=f"t{number}", agent="default")
-        self.tokens.bound[made.secret] = binding
-        return made.secret
+        return (await fleet.call(owner, "create_token", name="door", agent="default", **bound)).secret
 
     async def told(self, token: str, era: str) -> str:
         """The instructions that the holder of this token gets."""
@@ -55,35 +36,33 @@ class Hall:
 
 
 @pytest.fixture
-async def hall(database_url: str, make_web: MakeWeb, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hall]:
-    tokens = ProfileTokens()
-    monkeypatch.setattr(kit, "make_authenticator", lambda _: tokens)
+async def hall(database_url: str, make_web: MakeWeb) -> AsyncIterator[Hall]:
     async with make_web(database_url) as web:
-        yield Hall(web, tokens)
+        yield Hall(web)
 
 
 @pytest.mark.parametrize("era", [kit.LEGACY, MODERN])
 async def test_a_profile_is_told_its_files_and_nobody_else_is(hall: Hall, era: str) -> None:
     fleet = hall.web.fleet
     await fleet.call(fleet.owner, "create_project", slug="shop")
-    mine = await hall.token(profile="worker", project="shop")
+    mine = await hall.token(agent_type="worker", project="shop")
     assert TEXT not in await hall.told(mine, era)
     actor = fleet.actor(profile="worker", project="shop")
     await fleet.call(actor, "update_memory", scope="project", filename="notes.md", content=TEXT)
     assert TEXT in await hall.told(mine, era)
     others = [
-        await hall.token(profile="judge", project="shop"),
-        await hall.token(profile="worker"),
+        await hall.token(agent_type="judge", project="shop"),
+        await hall.token(agent_type="worker"),
         await hall.token(project="shop"),
-        await hall.token("other", profile="worker"),
+        await hall.token("other", agent_type="worker"),
     ]
-    for token in others:
-        assert TEXT not in await hall.told(token, era), hall.tokens.bound[token]
+    for number, token in enumerate(others):
+        assert TEXT not in await hall.told(token, era), number
 
 
 @pytest.mark.parametrize("era", [kit.LEGACY, MODERN])
 async def test_tenants_with_a_project_of_the_same_name_do_not_meet(hall: Hall, era: str) -> None:
-    ours, theirs = await hall.token(profile="worker"), await hall.token("other", profile="worker")
+    ours, theirs = await hall.token(agent_type="worker"), await hall.token("other", agent_type="worker")
     for token, text in ((ours, "our text"), (theirs, "their text")):
         message = {"scope": "global", "filename": "notes.md", "content": text}
         answer = await hall.web.modern("tools/call", token, name="update_memory", arguments=message)
