@@ -10,8 +10,10 @@ from rookery.core.errors import Conflict
 from rookery.db.tx import Tx
 from rookery.domains.schedules import planning
 from rookery.domains.schedules.cron import MINUTE_MS
-from rookery.domains.schedules.planning import FireArgs, add_execution, fire, fire_failed
+from rookery.domains.schedules.planning import FireArgs, add_execution, fire, fire_key, not_fired
 from rookery.domains.schedules.tables import executions, schedules
+from rookery.jobs.by_hand import cancel
+from rookery.jobs.store import Jobs
 from rookery.jobs.tables import jobs
 from rookery.lifecycle.sessions import Outcome
 from tests.domains.schedules.almanac import Almanac
@@ -190,7 +192,7 @@ async def test_when_firing_itself_fails_the_due_time_is_recorded_and_the_next_pl
     schedule_id = await almanac.make(interval_minutes=10)
     row = almanac.row(schedule_id)
     args = FireArgs(schedule_id=schedule_id, version=row.version, due_ms=row.next_due_ms)
-    almanac.change(lambda tx: fire_failed(tx, "default", args, "no room"))
+    almanac.change(lambda tx: not_fired(tx, "default", args, "failed", "it could not be started: no room"))
     (execution,) = almanac.executions()
     assert (execution.status, execution.result) == ("failed", "it could not be started: no room")
     assert planned(almanac, schedule_id) > row.next_due_ms
@@ -201,7 +203,7 @@ async def test_a_schedule_whose_time_zone_is_gone_is_paused_and_says_why(almanac
     almanac.change(lambda tx: tx.run(sa.update(schedules).values(timezone="Atlantis/Capital")))
     row = almanac.row(schedule_id)
     args = FireArgs(schedule_id=schedule_id, version=row.version, due_ms=row.next_due_ms)
-    almanac.change(lambda tx: fire_failed(tx, "default", args, "broken"))
+    almanac.change(lambda tx: not_fired(tx, "default", args, "failed", "broken"))
     paused = almanac.row(schedule_id)
     assert paused.status == "paused"
     assert "Atlantis/Capital" in paused.reason
@@ -257,3 +259,18 @@ async def test_every_due_time_of_a_schedule_has_one_row_at_most(almanac: Almanac
     )
     with pytest.raises(Exception, match=r"(?i)unique"):
         almanac.change(lambda tx: tx.run(copy))
+
+
+async def test_a_due_time_that_is_cancelled_by_hand_is_skipped_and_the_next_planned(almanac: Almanac) -> None:
+    schedule_id = await almanac.make(interval_minutes=10)
+    row = almanac.row(schedule_id)
+
+    def cancelled(tx: Tx) -> None:
+        job = Jobs(tx, "default").by_key(fire_key(schedule_id, row.version, row.next_due_ms))
+        assert job is not None
+        cancel(tx, "default", almanac.platform.kinds, job.id)
+
+    almanac.change(cancelled)
+    (execution,) = almanac.executions()
+    assert (execution.status, execution.result) == ("skipped", "cancelled by hand")
+    assert almanac.row(schedule_id).next_due_ms > row.next_due_ms

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rookery.core.errors import Conflict, ServiceUnavailable, TimedOut, ValidationFailed
-from rookery.files import git as asking
 from rookery.domains.tracker.worktree import (
     MARKER,
     Marker,
@@ -21,6 +20,7 @@ from rookery.domains.tracker.worktree import (
     verify_worktree,
     write_marker,
 )
+from rookery.files import git as asking
 from tests.domains.tracker.desk import git
 
 BRANCH = "symphony/SYM-001"

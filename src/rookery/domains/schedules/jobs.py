@@ -11,7 +11,7 @@ from rookery.domains.schedules.planning import (
     FIRE_ATTEMPTS,
     ExecuteArgs,
     FireArgs,
-    fire_failed,
+    not_fired,
 )
 from rookery.domains.schedules.planning import fire as fire_now
 from rookery.jobs.kinds import Ended, job
@@ -40,7 +40,9 @@ async def fire(job: Running, args: FireArgs) -> Callable[[Tx], None]:
 @fire.ended
 def _fire_ended(tx: Tx, end: Ended) -> None:
     if end.state == "failed":
-        fire_failed(tx, end.tenant, end.args, end.error)
+        not_fired(tx, end.tenant, end.args, "failed", f"it could not be started: {end.error}")
+    else:
+        not_fired(tx, end.tenant, end.args, "skipped", end.error)
 
 
 @job(EXECUTE, attempts=EXECUTE_ATTEMPTS)

@@ -188,12 +188,12 @@ def add_execution(tx: Tx, schedule: Row, due: int, status: str, result: str | No
     return tx.one(_INSERT[tx.dialect].values(values))
 
 
-def fire_failed(tx: Tx, tenant: str, args: FireArgs, error: str) -> None:
-    """Nothing is lost when firing itself fails for good: the due time is recorded as failed and the next is planned."""
+def not_fired(tx: Tx, tenant: str, args: FireArgs, status: str, why: str) -> None:
+    """Firing itself failed for good, or somebody cancelled it: the due time is recorded and the next is planned."""
     schedule = locked(tx, tenant, args.schedule_id)
     if schedule is None or schedule.status != ACTIVE or schedule.version != args.version:
         return
-    add_execution(tx, schedule, args.due_ms, "failed", f"it could not be started: {error}"[:2000])
+    add_execution(tx, schedule, args.due_ms, status, why[:2000])
     try:
         following = next_due(timing_of(schedule), max(now_ms(tx), args.due_ms))
     except RookeryError as broken:

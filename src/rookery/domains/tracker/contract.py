@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rookery.core.errors import ConfigurationError
 from rookery.core.tool import PROFILES
-from rookery.files.git import borrowed, open_repository, resolve
 from rookery.domains.tracker.sections import slug
+from rookery.files.git import borrowed, open_repository, resolve
 from rookery.files.tree_files import path_parts, read_inside
 from rookery.lifecycle.states import PHASE_PROFILES, PHASES
 
