@@ -195,7 +195,7 @@ async def test_of_two_jobs_with_one_lock_key_one_waits(crew: Fleet, seen: Seen) 
 
 
 async def test_a_failure_is_tried_again_and_given_up_in_the_open(crew: Fleet, seen: Seen) -> None:
-    job_id = await defer(crew, "fail", "soup")
+    job_id = await defer(crew, "fail", "soup", backoff_s=0.01)
     async with running_worker(crew.platform):
         await settled(crew.platform, ahead_ms=60_000)
     row = await of(crew, job_id)
@@ -205,7 +205,7 @@ async def test_a_failure_is_tried_again_and_given_up_in_the_open(crew: Fleet, se
 
 
 async def test_an_end_that_fails_leaves_nothing_and_is_tried_again(crew: Fleet, seen: Seen) -> None:
-    job_id = await defer(crew, "bad_end", "x")
+    job_id = await defer(crew, "bad_end", "x", backoff_s=0.01)
     async with running_worker(crew.platform):
         await settled(crew.platform, ahead_ms=60_000)
     assert (await of(crew, job_id)).state == "done"

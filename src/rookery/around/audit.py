@@ -56,6 +56,9 @@ _CHAINED = (*COLUMNS, "position", "hash")
 
 def append(tx: Tx, records: Sequence[Record]) -> None:
     """Add records inside the caller's transaction; on SQLite, which has one writer at a time, chained at once."""
+    if not records:
+        # The work of jobs is no call; an empty insert would still go to the server and back.
+        return
     if tx.dialect != "sqlite":
         tx.insert_rows("audit_log", COLUMNS, records)
         return

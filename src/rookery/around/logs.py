@@ -64,16 +64,19 @@ def _outline(error: BaseException | None) -> str:
     return "\nwhile handling\n".join(parts)
 
 
-def configure_logs(level: str = "info", stream: TextIO | None = None, folder: str | None = None) -> None:
+def configure_logs(
+    level: str = "info", stream: TextIO | None = None, folder: str | None = None, file: str = "rookery.log"
+) -> None:
     """Send everything that is logged to stderr, which stdio clients keep apart from the protocol.
 
-    With a `folder` it is kept there as well, in a few files of limited size. Without a `stream` of their own also what
-    Python itself would print there is logged: errors that end a thread or the process, and warnings.
+    With a `folder` it is kept there as well, in a `file` of limited size and a few older ones. Without a `stream` of
+    their own also what Python itself would print there is logged: errors that end a thread or the process, and
+    warnings.
     """
     handlers: list[logging.Handler] = [logging.StreamHandler(stream or sys.stderr)]
     if folder is not None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        path = os.path.join(folder, "rookery.log")
+        path = os.path.join(folder, file)
         handlers.append(RotatingFileHandler(path, maxBytes=KEPT_BYTES, backupCount=KEPT_FILES, encoding="utf-8"))
     for handler in handlers:
         handler.setFormatter(JsonFormatter())

@@ -1,6 +1,5 @@
 """One thread's way to run jobs on PostgreSQL: each in a transaction of its own, committed with its record."""
 
-import contextlib
 import logging
 import random
 import time
@@ -63,6 +62,14 @@ def _readable(error: exc.SQLAlchemyError) -> DatabaseError:
     return failure
 
 
+def _roll_back(connection: sa.Connection) -> None:
+    """Undo the transaction. A broken connection is thrown away: closing it would fail, and hide what went wrong."""
+    try:
+        connection.rollback()
+    except exc.SQLAlchemyError:
+        connection.invalidate()
+
+
 class Executor:
     """Runs one job at a time in a pooled connection."""
 
@@ -101,8 +108,7 @@ class Executor:
                 self._record(job, job.stop_error())
                 raise
             except Exception as error:
-                with contextlib.suppress(exc.SQLAlchemyError):
-                    connection.rollback()
+                _roll_back(connection)
                 if not last and getattr(getattr(error, "orig", None), "sqlstate", None) in TRY_AGAIN:
                     raise _Again from error
                 failure = _readable(error) if isinstance(error, exc.OperationalError) else error
@@ -118,6 +124,7 @@ class Executor:
             announce(tx)
             connection.commit()
         except Exception as error:
+            _roll_back(connection)
             raise unrecorded(error) from error
         self._database.learn(tx.bumped)
 

@@ -216,11 +216,12 @@ class SqliteDatabase(Database):
     def _watch(self) -> None:
         """Notice commits of other processes: a question to the file's header, some microseconds each."""
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as eye:
+            # The first look tells as well: what came between the listener's own look and ours would be overlooked.
             last: int | None = None
             while not self._closing.wait(POLL_S):
                 with contextlib.suppress(sqlite3.Error):
                     seen = eye.execute("PRAGMA data_version").fetchone()[0]
-                    if seen != last and last is not None:
+                    if seen != last:
                         self._wakes.tell([""])
                     last = seen
 

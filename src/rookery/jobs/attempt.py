@@ -7,26 +7,41 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from rookery.core.errors import RookeryError
+from rookery.core.errors import DatabaseError, RookeryError
 from rookery.db.tx import Tx
-from rookery.jobs.claims import MAX_LOSSES, Held, Row, again, backoff_ms, end, fence
+from rookery.jobs.claims import MAX_LOSSES, Held, Row, again, backoff_ms, end, fence, said
 from rookery.jobs.kinds import Ended, Finish, Kind
 from rookery.jobs.running import Ground, Running, Superseded
 
 log = logging.getLogger("rookery.jobs")
+PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1, 2, 4)
 Why = Literal["cancelled", "lost", "stopping"]
 
 
-class Attempt:
-    """A job that this process is at. `stop` ends it from outside, for one of three reasons."""
+def given_up(kind: Kind, row: Row, state: Literal["failed", "cancelled"], error: str) -> Ended:
+    """What a kind is told of a job that is given up, with its arguments even if they are no longer valid."""
+    try:
+        args: Any = kind.args.model_validate(row.args)
+    except ValidationError:
+        args = kind.args.model_construct(**row.args)
+    return Ended(row.id, row.tenant, state, said(error), args)
 
-    def __init__(self, row: Row, ground: Ground) -> None:
+
+class Attempt:
+    """A job that this process is at. `stop` ends it from outside, for one of three reasons.
+
+    `kept` is when its lease was asked for last, by the clock of this process that never goes back.
+    """
+
+    def __init__(self, row: Row, ground: Ground, *, kept: float) -> None:
         self.row = row
+        self.kept = kept
         self.job = Running(row, ground)
         self.kind: Kind = ground.kinds[row.kind]
         self.why: Why | None = None
         self._ground = ground
         self._task: asyncio.Task[None] | None = None
+        self._begun = False
 
     @property
     def name(self) -> tuple[int, int]:
@@ -41,7 +56,9 @@ class Attempt:
         """Cancel the handler. The first reason counts."""
         if self._task is not None and not self._task.done() and self.why is None:
             self.why = why
-            self._task.cancel()
+            # A task that is cancelled before its first step never takes one, and the job would not be given back.
+            if self._begun:
+                self._task.cancel()
 
     async def ended(self) -> None:
         """Wait until nothing is left to do."""
@@ -49,6 +66,10 @@ class Attempt:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
+        self._begun = True
+        if self.why is not None:
+            await self._stopped()
+            return
         try:
             finish = await self._handle()
             if finish is not False:
@@ -80,7 +101,10 @@ class Attempt:
         except (Superseded, Held):
             raise
         except TimeoutError as error:
-            await self._failed(str(error) or f"not done within {self.kind.timeout_s:g} s")
+            limit = self.kind.timeout_s
+            await self._failed(str(error) or (f"not done within {limit:g} s" if limit else "something took too long"))
+        except DatabaseError as error:
+            await self._robbed(f"{error.code}: {error.message}")
         except RookeryError as error:
             await self._failed(f"{error.code}: {error.message}")
         except (Exception, SystemExit) as error:
@@ -96,36 +120,51 @@ class Attempt:
             end(tx, self.row, "done")
 
         try:
-            await self._ground.database.change(work)
-        except (Held, asyncio.CancelledError):
+            # Told with the commit: whoever stops this attempt a moment later has not undone it.
+            await self._commit(work, self._publish)
+        except (Held, DatabaseError, asyncio.CancelledError):
             raise
         except Exception as error:
             log.exception("job %s %s failed at its end", self.row.kind, self.row.id)
             await self._failed(f"{type(error).__name__}: {error}")
-            return
+
+    def _publish(self) -> None:
         for event in self.job.events:
             self._ground.calls.events.publish(event)
 
     async def _failed(self, error: str) -> None:
         if self.row.failures + 1 < self.row.attempts:
             delay = backoff_ms(self.row)
-            await self._ground.database.change(lambda tx: again(tx, self.row, error, failed=True, delay_ms=delay))
+            await self._commit(lambda tx: again(tx, self.row, error, failed=True, delay_ms=delay))
         else:
             await self._give_up("failed", error)
+
+    async def _robbed(self, error: str) -> None:
+        """The database failed the handler, which is no fault of the job: as if its worker had died."""
+        if self.row.losses < MAX_LOSSES:
+            delay = backoff_ms(self.row)
+            await self._commit(lambda tx: again(tx, self.row, error, lost=True, delay_ms=delay))
+        else:
+            await self._give_up("failed", error)
+
+    async def _commit(self, work: Callable[[Tx], None], on_commit: Callable[[], None] | None = None) -> None:
+        """Write the end of the attempt, also if the database is out of reach for a while; the fence keeps it single."""
+        for pause_s in PAUSES_S:
+            try:
+                await self._ground.database.write(work, records=lambda error: [], on_commit=on_commit)
+                return
+            except DatabaseError as error:
+                log.warning("job %s %s waits for the database: %s", self.row.kind, self.row.id, error.message)
+                await asyncio.sleep(pause_s)
+        await self._ground.database.write(work, records=lambda error: [], on_commit=on_commit)
 
     async def _give_up(self, state: Literal["failed", "cancelled"], error: str) -> None:
         def work(tx: Tx) -> None:
             end(tx, self.row, state, error, failed=state == "failed")
             if self.kind.on_ended is not None:
-                self.kind.on_ended(tx, Ended(self.row.id, self.row.tenant, state, error, self._args()))
+                self.kind.on_ended(tx, given_up(self.kind, self.row, state, error))
 
-        await self._ground.database.change(work)
-
-    def _args(self) -> Any:
-        try:
-            return self.kind.args.model_validate(self.row.args)
-        except ValidationError:
-            return self.kind.args.model_construct(**self.row.args)
+        await self._commit(work)
 
     async def _stopped(self) -> None:
         """The handler was cancelled: by whoever cancelled the job, or because this worker may not or will not go on."""
@@ -133,7 +172,7 @@ class Attempt:
             if self.why == "cancelled":
                 await self._give_up("cancelled", "cancelled while it ran")
             elif self.why == "stopping":
-                await self._ground.database.change(lambda tx: again(tx, self.row, None, failed=False))
+                await self._commit(lambda tx: again(tx, self.row, None))
             elif self.why is None:
                 await self._failed("the handler was cancelled from inside")
         except Held:

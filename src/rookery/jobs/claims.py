@@ -5,6 +5,7 @@ is wrong takes nothing too early and keeps nothing too long.
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,13 +39,13 @@ class Held(Exception):
 
 
 def _text(statement: str) -> dict[str, Any]:
-    """The statement for both dialects; `:kinds` and `:queues` stand for lists."""
+    """The statement for both dialects; `:kinds`, `:queues` and `:ids` stand for lists."""
     found: dict[str, Any] = {}
     for dialect, now in NOW.items():
         skip = "FOR UPDATE SKIP LOCKED" if dialect == "postgresql" else ""
         kept = "AS MATERIALIZED" if dialect == "postgresql" else "AS"
         written = statement.replace("{now}", now).replace("{skip}", skip).replace("{kept}", kept)
-        names = [name for name in ("kinds", "queues") if f":{name}" in written]
+        names = [name for name in ("kinds", "queues", "ids") if f":{name}" in written]
         lists: list[sa.BindParameter[Any]] = [sa.bindparam(name, expanding=True) for name in names]
         bound = sa.text(written).bindparams(*lists)
         found[dialect] = bound.columns(args=sa.JSON) if "RETURNING id, tenant" in written else bound
@@ -92,24 +93,26 @@ _NEXT = _text(
     "AS least_locked, "
     f"(SELECT min(lease_ms) FROM jobs WHERE state = 'running' AND {_KNOWN}) AS least_lease) AS found"
 )
-_BEAT = _text(
-    "UPDATE jobs SET lease_ms = {now} + :lease WHERE state = 'running' AND worker = :worker "
-    "RETURNING id, attempt, cancel"
-)
+# Not all that the table has under our name: of what was given to us on a line that broke we know nothing.
+_HELD = "WHERE id IN :ids AND state = 'running' AND worker = :worker"
+_BEAT = _text(f"UPDATE jobs SET lease_ms = {{now}} + :lease {_HELD} RETURNING id, attempt, cancel")
+_LOOK = _text(f"SELECT id, attempt, cancel FROM jobs {_HELD}")
 _FENCE = "WHERE id = :id AND attempt = :attempt AND state = 'running'"
+# Asked for a row rather than counted: a statement with its values bound apart is compiled once.
+_FENCED = f"{_FENCE} RETURNING id"
 _OURS = {
     "sqlite": sa.text(f"SELECT 1 FROM jobs {_FENCE}"),
     "postgresql": sa.text(f"SELECT 1 FROM jobs {_FENCE} FOR UPDATE"),
 }
 _END = _text(
     "UPDATE jobs SET state = :state, error = :error, ended_ms = {now}, worker = NULL, lease_ms = NULL, "
-    f"failures = failures + :failed {_FENCE}"
+    f"failures = failures + :failed {_FENCED}"
 )
 _AGAIN = _text(
     "UPDATE jobs SET state = 'waiting', error = :error, due_ms = {now} + :delay, worker = NULL, lease_ms = NULL, "
-    f"failures = failures + :failed {_FENCE}"
+    f"failures = failures + :failed, losses = losses + :lost {_FENCE}"
 )
-_PROGRESS = sa.text(f"UPDATE jobs SET progress = :progress {_FENCE}").bindparams(
+_PROGRESS = sa.text(f"UPDATE jobs SET progress = :progress {_FENCED}").bindparams(
     sa.bindparam("progress", type_=sa.JSON)
 )
 _PURGE = _text(
@@ -144,10 +147,15 @@ class Claims:
         found = [row.due, row.locked, None if row.lease is None else row.lease + 1]
         return min((int(each) for each in found if each is not None), default=None)
 
-    def beat(self) -> dict[tuple[int, int], bool]:
-        """Keep what we have for another lease: by id and attempt, whether it has been cancelled."""
-        values = {"worker": self.claimant.name, "lease": self.claimant.lease_ms}
+    def beat(self, ids: Sequence[int]) -> dict[tuple[int, int], bool]:
+        """Keep what we have of these for another lease: by id and attempt, whether it has been cancelled."""
+        values = {"ids": ids, "worker": self.claimant.name, "lease": self.claimant.lease_ms}
         return {(row.id, row.attempt): bool(row.cancel) for row in self.tx.all(_BEAT[self.tx.dialect], values)}
+
+    def look(self, ids: Sequence[int]) -> dict[tuple[int, int], bool]:
+        """The same without keeping anything."""
+        values = {"ids": ids, "worker": self.claimant.name}
+        return {(row.id, row.attempt): bool(row.cancel) for row in self.tx.all(_LOOK[self.tx.dialect], values)}
 
     def _free(self, room: int) -> list[Row]:
         return self._some(_FREE, room)
@@ -181,23 +189,23 @@ def fence(tx: Tx, job_id: int, attempt: int) -> None:
 def end(tx: Tx, job: Row, state: str, error: str | None = None, *, failed: bool = False) -> None:
     """The job is over."""
     values = {"id": job.id, "attempt": job.attempt, "state": state, "error": _cut(error), "failed": int(failed)}
-    if tx.run(_END[tx.dialect].bindparams(**values)) == 0:
+    if tx.one(_END[tx.dialect], values) is None:
         raise Held
     if job.lock_key is not None:
         tx.wake(WAKE)
 
 
-def again(tx: Tx, job: Row, error: str | None, *, failed: bool, delay_ms: int = 0) -> None:
+def again(tx: Tx, job: Row, error: str | None, *, failed: bool = False, lost: bool = False, delay_ms: int = 0) -> None:
     """Let somebody try it again."""
-    values = {"id": job.id, "attempt": job.attempt, "error": _cut(error), "failed": int(failed), "delay": delay_ms}
-    if tx.run(_AGAIN[tx.dialect].bindparams(**values)) == 0:
+    values = {"id": job.id, "attempt": job.attempt, "error": _cut(error), "delay": delay_ms}
+    if tx.run(_AGAIN[tx.dialect].bindparams(**values, failed=int(failed), lost=int(lost))) == 0:
         raise Held
     tx.wake(WAKE)
 
 
 def report(tx: Tx, job: Row, progress: dict[str, Any]) -> None:
     """How far the job is."""
-    if tx.run(_PROGRESS.bindparams(id=job.id, attempt=job.attempt, progress=progress)) == 0:
+    if tx.one(_PROGRESS, {"id": job.id, "attempt": job.attempt, "progress": progress}) is None:
         raise Held
 
 
@@ -212,5 +220,10 @@ def backoff_ms(job: Row) -> int:
     return round(full * random.uniform(0.75, 1.25))
 
 
+def said(error: str) -> str:
+    """What went wrong, as a database can keep it: names of files are not always text, and programs print anything."""
+    return error[:MAX_ERROR].replace("\x00", "").encode("utf-8", "replace").decode()
+
+
 def _cut(error: str | None) -> str | None:
-    return None if error is None else error.replace("\x00", "")[:MAX_ERROR]
+    return None if error is None else said(error)

@@ -13,7 +13,7 @@ from rookery.core.errors import RookeryError
 from rookery.jobs.attempt import Attempt, Why
 from rookery.jobs.claims import Claimant, Claims, purge
 from rookery.jobs.running import Ground
-from rookery.jobs.store import CANCEL
+from rookery.jobs.store import CANCEL, WAKE
 
 log = logging.getLogger("rookery.jobs")
 LONGEST_SLEEP_S = 60.0
@@ -27,6 +27,14 @@ GRACE_S = 1.0
 def worker_name() -> str:
     """A name that no other worker has, past or present."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def _complain(what: str, error: Exception) -> None:
+    """Say what cannot be done just now; where, if nobody foresaw it."""
+    if isinstance(error, RookeryError):
+        log.warning("%s: %s", what, error.message)
+    else:
+        log.error("%s", what, exc_info=error)
 
 
 class Worker:
@@ -52,11 +60,10 @@ class Worker:
         self._grace_s = grace_s
         self._claimant = Claimant(self.name, round(lease_s * 1000), tuple(sorted(ground.kinds)), queues)
         self._called = asyncio.Event()
-        self._beat_now = asyncio.Event()
+        self._look_now = asyncio.Event()
         self._stopping = False
         self._locked_first = False
         self._plenty = False
-        self._kept = time.monotonic()
 
     async def run(self) -> None:
         """Work until `stop`, then give back what is unfinished."""
@@ -78,15 +85,20 @@ class Worker:
                 helper.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
 
-    def stop(self) -> None:
-        """Take nothing more; `run` returns when what runs has ended or was given back."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """Take nothing more; `run` returns when what runs has ended or, `at_once` or after a while, was given back."""
         self._stopping = True
         self._called.set()
+        if at_once:
+            self._grace_s = 0
+            self._stop_all("stopping")
 
     def _wake(self, name: str) -> None:
         self._called.set()
+        if name == WAKE:
+            self._plenty = True
         if name in (CANCEL, ""):
-            self._beat_now.set()
+            self._look_now.set()
 
     async def _turn(self) -> None:
         """Take what there is room for, or wait until there may be something to take."""
@@ -96,7 +108,7 @@ class Worker:
             await self._called.wait()
             return
         try:
-            # Where there was something just now, there is probably more.
+            # Where there was something just now, or something has come, asking first would only take time.
             if self._plenty:
                 self._plenty = await self._take(room)
                 return
@@ -106,18 +118,22 @@ class Worker:
                 if not self._plenty:
                     await self._sleep(random.uniform(SPIN_S / 2, SPIN_S * 2))
                 return
-        except RookeryError as error:
-            log.warning("no jobs can be taken: %s", error.message)
+        except Exception as error:
+            _complain("no jobs can be taken", error)
             await self._sleep(TROUBLE_S)
             return
-        await self._sleep(LONGEST_SLEEP_S if wait_ms is None else min(wait_ms / 1000, LONGEST_SLEEP_S))
+        # A millisecond more, since the clock's have been rounded.
+        sleep_s = LONGEST_SLEEP_S if wait_ms is None else min((wait_ms + 1) / 1000, LONGEST_SLEEP_S)
+        if not await self._sleep(sleep_s):
+            self._plenty = sleep_s < LONGEST_SLEEP_S
 
     async def _take(self, room: int) -> bool:
         self._locked_first = not self._locked_first
         first = self._locked_first
+        asked = time.monotonic()
         taken = await self._database.change(lambda tx: Claims(tx, self._claimant).take(room, locked_first=first))
         for row in taken:
-            attempt = Attempt(row, self._ground)
+            attempt = Attempt(row, self._ground, kept=asked)
             self.running[attempt.name] = attempt
             attempt.start(self._ended)
         return bool(taken)
@@ -126,38 +142,55 @@ class Worker:
         self.running.pop(attempt.name, None)
         self._called.set()
 
-    async def _sleep(self, seconds: float) -> None:
+    async def _sleep(self, seconds: float) -> bool:
+        """Whether somebody called before the time was over."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._called.wait()
+                return await self._called.wait()
+        return False
 
     async def _keep(self) -> None:
         """Show signs of life, and stop what was cancelled or is no longer ours."""
+        beat_s = self._lease_s / 4
+        due = time.monotonic() + beat_s
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._lease_s / 4):
-                    await self._beat_now.wait()
-            self._beat_now.clear()
-            if not self.running:
-                self._kept = time.monotonic()
-                continue
+                async with asyncio.timeout(due - time.monotonic()):
+                    await self._look_now.wait()
+            self._look_now.clear()
+            beat = time.monotonic() >= due
+            if beat:
+                due = time.monotonic() + beat_s
             try:
-                await self._beat()
-            except RookeryError as error:
-                log.warning("leases could not be renewed: %s", error.message)
-                if time.monotonic() - self._kept > self._lease_s:
-                    # Somebody else may be at them by now.
-                    self._stop_all("lost")
+                async with asyncio.timeout(2 * beat_s):
+                    await self._look_after(beat=beat)
+            except TimeoutError:
+                log.warning("leases could not be renewed: no answer within %g s", 2 * beat_s)
+            except Exception as error:
+                _complain("leases could not be renewed", error)
+            for attempt in list(self.running.values()):
+                # A quarter before somebody else can be at it.
+                if time.monotonic() - attempt.kept >= 3 * beat_s:
+                    attempt.stop("lost")
 
-    async def _beat(self) -> None:
+    async def _look_after(self, *, beat: bool) -> None:
         mine = dict(self.running)
         asked = time.monotonic()
-        kept = await self._database.change(lambda tx: Claims(tx, self._claimant).beat())
-        self._kept = asked
+        ids = [job_id for job_id, _ in mine]
+        if not mine:
+            return
+        if beat:
+            kept = await self._database.change(lambda tx: Claims(tx, self._claimant).beat(ids))
+        else:
+            # A write would be heard by whoever looks when somebody writes, this worker among them.
+            kept = await self._database.read(lambda tx: Claims(tx, self._claimant).look(ids))
         for name, attempt in mine.items():
             if name not in kept:
                 attempt.stop("lost")
-            elif kept[name]:
+                continue
+            if beat:
+                attempt.kept = asked
+            if kept[name]:
                 attempt.stop("cancelled")
 
     async def _tidy(self) -> None:
@@ -166,8 +199,8 @@ class Worker:
             try:
                 while await self._database.change(lambda tx: purge(tx, self._keep_days)):
                     await asyncio.sleep(0)
-            except RookeryError as error:
-                log.warning("old jobs could not be removed: %s", error.message)
+            except Exception as error:
+                _complain("old jobs could not be removed", error)
             await asyncio.sleep(PURGE_S * random.uniform(0.5, 1.5))
 
     def _stop_all(self, why: Why) -> None:
