@@ -18,8 +18,13 @@ from rookery.cli.options import home_option
     type=click.Choice(["local", "jwt", "oauth", "none"]),
     help="How HTTP clients prove who they are; local (tokens of `rookery token create`) if nothing else is set.",
 )
+@click.option(
+    "--role",
+    type=click.Choice(["all", "server"]),
+    help="With server, deferred work is left to `rookery worker`; all, if nothing else is set, does it here too.",
+)
 @home_option
-def up(host: str | None, port: int | None, auth: str | None, home: str | None) -> None:
+def up(host: str | None, port: int | None, auth: str | None, role: str | None, home: str | None) -> None:
     """Start the server on this machine and keep it running.
 
     Creates what is missing: the home folder, the database, the owner, a project and an agent. Ctrl-C ends it.
@@ -28,7 +33,7 @@ def up(host: str | None, port: int | None, auth: str | None, home: str | None) -
     from rookery.server.run import serve
     from rookery.settings import load_settings
 
-    settings = load_settings(home, host=host, port=port, auth_mode=auth)
+    settings = load_settings(home, host=host, port=port, auth_mode=auth, role=role)
     serve(settings, make_platform, lambda port: click.echo(announcement(settings.host, port, settings.home)))
     click.echo("Stopped.")
 

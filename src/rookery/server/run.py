@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from rookery.around.logs import configure_logs
 from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError
 from rookery.db.server_lock import server_lock
-from rookery.jobs.worker import Worker
 from rookery.server.address import published_port
 from rookery.server.auth import make_authenticator
 from rookery.server.http import WebApp
@@ -26,6 +25,7 @@ from rookery.server.mcp import make_server
 from rookery.server.readers import LimitedPatience
 from rookery.server.socket import SocketDoor
 from rookery.server.streamable.endpoint import Endpoint
+from rookery.server.work import Work
 from rookery.settings import Settings
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    working = start_worker(platform)
+    # Elsewhere, if the role is that of a server alone.
+    works = [Work(platform)] if platform.settings.role == "all" else []
     serving = asyncio.create_task(http.serve(sockets=[listener]))
     while not http.started and not serving.done():
         await asyncio.sleep(0.005)
@@ -97,7 +98,9 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
         sys.stdout.flush()
     stopping = asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        # Without its worker the server would accept what is never done.
+        over = (serving, stopping, *(work.ended for work in works))
+        await asyncio.wait(over, return_when=asyncio.FIRST_COMPLETED)
         # Streams that clients keep open would keep uvicorn waiting; calls get a moment to finish.
         if endpoint is not None:
             await endpoint.close()
@@ -105,34 +108,13 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
         await serving
     finally:
         stopping.cancel()
-        await working()
+        for work in works:
+            await work.end()
         await door.close()
         await hub.close()
         await authenticator.close()
-
-
-def start_worker(platform: "Platform") -> Callable[[], Awaitable[None]]:
-    """Begin with deferred work, unless that is left to other processes; the returned function ends it."""
-    settings = platform.settings
-    if settings.role != "all":
-        return _nothing
-    worker = Worker(
-        platform,
-        concurrency=settings.worker_concurrency,
-        lease_s=settings.job_lease_s,
-        keep_days=settings.job_keep_days,
-    )
-    task = asyncio.create_task(worker.run(), name="worker")
-
-    async def end() -> None:
-        worker.stop()
-        await task
-
-    return end
-
-
-async def _nothing() -> None:
-    return None
+    for work in works:
+        work.check()
 
 
 def web_config(app: WebApp) -> uvicorn.Config:
