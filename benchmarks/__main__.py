@@ -13,6 +13,7 @@ from benchmarks import (
     http_calls,
     http_load,
     http_memory,
+    jobs,
     machine,
     memory,
     remember,
@@ -37,6 +38,7 @@ GROUPS = {
     "tracker": tracker.run,
     "remember": remember.run,
     "retrieval": retrieval.run,
+    "jobs": jobs.run,
 }
 OUTPUT = ROOT / "build" / "bench"
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from benchmarks.launch import HERE, ROOT, Program, peer
 
 PACKAGES = ("fastmcp==4.1.2", "uvloop", "httptools")
+JOB_PACKAGES = ("procrastinate==3.10.0", "psycopg[binary,pool]")
 PEER_VENV = ROOT / ".venv-peers"
+JOB_VENV = PEER_VENV / "jobs"
 NODE_FOLDER = HERE / "node"
 INSTALL_LIMIT_S = 240
 
@@ -28,16 +30,26 @@ def run(*argv: str | Path, cwd: Path = ROOT) -> None:
         raise UnavailableError((done.stderr or done.stdout).strip()[-300:])
 
 
-def fastmcp() -> tuple[str, ...]:
-    """How the fastmcp peer is started; its virtual environment is made at first use."""
-    python = PEER_VENV / "bin" / "python"
-    installed = PEER_VENV / " ".join(PACKAGES)
+def in_venv(folder: Path, packages: tuple[str, ...]) -> str:
+    """The Python of a virtual environment with these packages, which is made at first use."""
+    python = folder / "bin" / "python"
+    installed = folder / " ".join(packages)
     if not installed.exists():
-        run(sys.executable, "-m", "venv", PEER_VENV)
-        (PEER_VENV / ".gitignore").write_text("*\n")
-        run(python, "-m", "pip", "install", "--quiet", *PACKAGES)
+        run(sys.executable, "-m", "venv", folder)
+        (folder / ".gitignore").write_text("*\n")
+        run(python, "-m", "pip", "install", "--quiet", *packages)
         installed.touch()
-    return str(python), str(HERE / "peers" / "fastmcp_server.py")
+    return str(python)
+
+
+def fastmcp() -> tuple[str, ...]:
+    """How the fastmcp peer is started."""
+    return in_venv(PEER_VENV, PACKAGES), str(HERE / "peers" / "fastmcp_server.py")
+
+
+def procrastinate() -> tuple[str, ...]:
+    """The Python that has procrastinate."""
+    return (in_venv(JOB_VENV, JOB_PACKAGES),)
 
 
 def node(script: str) -> tuple[str, ...]:
