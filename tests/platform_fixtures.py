@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from rookery.app import Platform, make_platform
 from rookery.core.actor import Actor
+from rookery.db.postgres import PostgresDatabase
 from rookery.identity.resolve import Binding
 from rookery.settings import Settings
 from tests import stand_ins
@@ -91,6 +92,9 @@ def make_fleet(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
     yield make
     for platform in made:
         platform.close()
+        if isinstance(platform.database, PostgresDatabase):
+            # Tests that look at what a closed platform has left open connections again.
+            platform.database.engine.dispose()
 
 
 @pytest.fixture
