@@ -10,6 +10,7 @@ from rookery.cli.show import fields, listing, print_json
 
 POLICIES = ("auto", "owner_approve", "council_approve")
 EXECUTION = ["id", "status", "due", "name", "actions", "result"]
+AWAITING = ["id", "due", "agent_id", "name", "asks"]
 
 
 def _call(home: str | None, action: str, **arguments: Any) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def history(schedule: str | None, execution: str | None, home: str | None, as_js
 @managing
 def pending(home: str | None, as_json: bool) -> None:
     """List the executions that wait for you to agree."""
-    listing(_call(home, "list")["executions"], EXECUTION, as_json=as_json, empty="nothing awaits approval")
+    listing(_call(home, "list")["executions"], AWAITING, as_json=as_json, empty="nothing awaits approval")
 
 
 @schedules.command()

@@ -1,9 +1,10 @@
 """What a door was told when a session began, and the project and issue that this leads to."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from rookery.core.actor import Source
+from rookery.core.actor import Actor, Source
 from rookery.core.admission import storable
 from rookery.core.errors import NotFound
 from rookery.db.tx import Tx
@@ -45,6 +46,29 @@ class Binding:
     cwd: str | None = None
     project_slug: str | None = None
     symphony_dir: str | None = None
+    scopes: frozenset[str] | None = None
+    """For sessions without a token: the scopes of the token of whoever started them."""
+
+
+def inherited(actor: Actor) -> dict[str, Any]:
+    """What sessions that `actor` starts, now or later, are held to: they reach no further than it does. As JSON."""
+    return {
+        "profile": actor.profile,
+        "source": actor.source,
+        "depth": actor.depth,
+        "scheduler": actor.scheduler,
+        "scope_file": None if actor.scope_file is None else sorted(actor.scope_file),
+        "scopes": None if actor.scopes is None else sorted(actor.scopes),
+    }
+
+
+def bound_by(held: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as parts of a binding."""
+    sets = {name: held.get(name) for name in ("scope_file", "scopes")}
+    return {
+        **{name: held[name] for name in ("profile", "source", "depth", "scheduler") if name in held},
+        **{name: None if names is None else frozenset(names) for name, names in sets.items()},
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ class Resolver:
             ends.append(place.until_ms)
         # Only a person's session may claim to be the web: the claim once opened every tool.
         person = token.person if token is not None else binding.as_owner
-        auth = token.auth if token is not None else Auth(subject="local", client="local")
+        auth = token.auth if token is not None else Auth(subject="local", client="local", scopes=binding.scopes)
         return {
             "tenant": store.tenant,
             "project": place.project,

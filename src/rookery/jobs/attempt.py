@@ -75,7 +75,7 @@ class Attempt:
             if finish is not False:
                 await self._complete(finish)
         except (Held, Superseded):
-            log.warning("job %s %s is another worker's by now", self.row.kind, self.row.id)
+            log.warning("job %s %s is over, or another worker's by now", self.row.kind, self.row.id)
         except asyncio.CancelledError:
             await self._stopped()
         except Exception:
@@ -176,6 +176,6 @@ class Attempt:
             elif self.why is None:
                 await self._failed("the handler was cancelled from inside")
         except Held:
-            log.warning("job %s %s is another worker's by now", self.row.kind, self.row.id)
+            log.warning("job %s %s is over, or another worker's by now", self.row.kind, self.row.id)
         except Exception:
             log.exception("job %s %s could not be given back", self.row.kind, self.row.id)

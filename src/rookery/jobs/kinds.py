@@ -49,6 +49,8 @@ class Kind:
     attempts: int
     backoff_s: float
     timeout_s: float | None
+    lasting: bool
+    """Whether it waits for others, such as an agent, and may take hours."""
     on_ended: Callable[[Tx, Ended], None] | None = field(default=None)
 
     def ended(self, hook: Callable[[Tx, Ended], None]) -> Callable[[Tx, Ended], None]:
@@ -58,13 +60,19 @@ class Kind:
 
 
 def job(
-    name: str, *, queue: str = "default", attempts: int = 3, backoff_s: float = 5.0, timeout_s: float | None = None
+    name: str,
+    *,
+    queue: str = "default",
+    attempts: int = 3,
+    backoff_s: float = 5.0,
+    timeout_s: float | None = None,
+    lasting: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Finish]]], Kind]:
     """Declare the decorated handler as a kind of job, such as `schedules.fire`.
 
     It may run more than once, so whatever it does outside the database must be harmless to repeat. What it returns is
     run in the transaction that marks the job done. A raised error is a failed attempt; the next one follows after
-    `backoff_s`, then twice that, and so on, until `attempts` are used up.
+    `backoff_s`, then twice that, and so on, until `attempts` are used up. What is `lasting` never takes the last room.
     """
     if not _NAME.fullmatch(name):
         raise TypeError(f"{name!r} is no name of a kind of job, such as schedules.fire")
@@ -74,7 +82,7 @@ def job(
         given = get_type_hints(handler, localns=_late_names()).get(parameters[1]) if len(parameters) == 2 else None
         if not (inspect.iscoroutinefunction(handler) and isinstance(given, type) and issubclass(given, BaseModel)):
             raise TypeError(f"{handler.__name__} must be async (job, args: Model) -> finish or None")
-        return Kind(name, handler, given, queue, attempts, backoff_s, timeout_s)
+        return Kind(name, handler, given, queue, attempts, backoff_s, timeout_s, lasting)
 
     return declare
 

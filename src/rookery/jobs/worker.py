@@ -8,6 +8,7 @@ import random
 import secrets
 import socket
 import time
+from dataclasses import replace
 
 from rookery.core.errors import RookeryError
 from rookery.jobs.attempt import Attempt, Why
@@ -22,6 +23,8 @@ SPIN_S = 0.02
 TROUBLE_S = 1.0
 PURGE_S = 3600.0
 GRACE_S = 1.0
+SPARE = 4
+"""So many brief jobs may run beside a full number of which that many take long: a moment's work never waits hours."""
 
 
 def worker_name() -> str:
@@ -59,6 +62,8 @@ class Worker:
         self._keep_days = keep_days
         self._grace_s = grace_s
         self._claimant = Claimant(self.name, round(lease_s * 1000), tuple(sorted(ground.kinds)), queues)
+        brief = tuple(name for name in self._claimant.kinds if not ground.kinds[name].lasting)
+        self._brief = replace(self._claimant, kinds=brief)
         self._called = asyncio.Event()
         self._look_now = asyncio.Event()
         self._stopping = False
@@ -103,18 +108,18 @@ class Worker:
     async def _turn(self) -> None:
         """Take what there is room for, or wait until there may be something to take."""
         self._called.clear()
-        room = self._concurrency - len(self.running)
-        if room < 1 or not self._claimant.kinds:
+        room, claimant = self._room()
+        if room < 1 or not claimant.kinds:
             await self._called.wait()
             return
         try:
             # Where there was something just now, or something has come, asking first would only take time.
             if self._plenty:
-                self._plenty = await self._take(room)
+                self._plenty = await self._take(room, claimant)
                 return
-            wait_ms = await self._database.read(lambda tx: Claims(tx, self._claimant).wait_ms())
+            wait_ms = await self._database.read(lambda tx: Claims(tx, claimant).wait_ms())
             if wait_ms is not None and wait_ms <= 0:
-                self._plenty = await self._take(room)
+                self._plenty = await self._take(room, claimant)
                 if not self._plenty:
                     await self._sleep(random.uniform(SPIN_S / 2, SPIN_S * 2))
                 return
@@ -127,11 +132,19 @@ class Worker:
         if not await self._sleep(sleep_s):
             self._plenty = sleep_s < LONGEST_SLEEP_S
 
-    async def _take(self, room: int) -> bool:
+    def _room(self) -> tuple[int, Claimant]:
+        """How many jobs may be taken, and of which kinds."""
+        room = self._concurrency - len(self.running)
+        if room > 0:
+            return room, self._claimant
+        lasting = sum(attempt.kind.lasting for attempt in self.running.values())
+        return room + min(SPARE, lasting), self._brief
+
+    async def _take(self, room: int, claimant: Claimant) -> bool:
         self._locked_first = not self._locked_first
         first = self._locked_first
         asked = time.monotonic()
-        taken = await self._database.change(lambda tx: Claims(tx, self._claimant).take(room, locked_first=first))
+        taken = await self._database.change(lambda tx: Claims(tx, claimant).take(room, locked_first=first))
         for row in taken:
             attempt = Attempt(row, self._ground, kept=asked)
             self.running[attempt.name] = attempt

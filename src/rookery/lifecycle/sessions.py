@@ -1,9 +1,12 @@
 """How work that outlives a call starts an agent: a port. What runs agents stands behind it."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from rookery.core.actor import Actor
+
+MOST_USD = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +17,13 @@ class Outcome:
     output: str = ""
     error: str = ""
     cost_usd: float = 0.0
+
+    @property
+    def cost_micros(self) -> int:
+        """What it cost in millionths of a US dollar. What is no price counts as nothing."""
+        if not math.isfinite(self.cost_usd) or self.cost_usd <= 0:
+            return 0
+        return round(min(self.cost_usd, MOST_USD) * 1_000_000)
 
 
 class Session(Protocol):

@@ -10,6 +10,7 @@ Lines that start with `!` are done in order; a prompt without any is said back.
 
 import asyncio
 import json
+import math
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -130,10 +131,10 @@ class _Play:
         raise _Ended(text or "failed as told")
 
     async def _wait(self, text: str) -> None:
-        await asyncio.sleep(min(float(text), LONGEST_WAIT_S))
+        await asyncio.sleep(min(_amount(text), LONGEST_WAIT_S))
 
     async def _spend(self, text: str) -> None:
-        self.spent += float(text)
+        self.spent += _amount(text)
         if self.budget_usd is not None and self.spent > self.budget_usd:
             raise _Ended(f"the budget of {self.budget_usd:g} dollars is used up")
 
@@ -191,6 +192,14 @@ class _Play:
         if self.folder is None:
             raise ConfigurationError("this session has no folder")
         return self.folder
+
+
+def _amount(text: str) -> float:
+    """A number that a clock and a purse can take: a wait of NaN would be the end of the event loop."""
+    number = float(text)
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{text} is no number from 0 on")
+    return number
 
 
 def _arguments(tool: str, text: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from rookery import __version__
 from rookery.core.errors import RookeryError, Unauthorized
 from rookery.server.auth import Authenticator, protected_resource_metadata
-from rookery.server.hooks import hook_routes
+from rookery.server.hooks import HOOKS, hook_routes
 from rookery.server.session import open_session
 from rookery.server.streamable.answers import send_refusal
 from rookery.server.streamable.endpoint import Endpoint
@@ -88,7 +88,10 @@ class WebApp:
             await self._endpoint(scope, receive, send)
             return
         try:
-            self._guard.check(HttpRequest(scope))
+            self._guard.check_host(HttpRequest(scope))
+            # A hook trusts its secret alone, which no page has, and other programs may name any origin.
+            if not scope["path"].startswith(HOOKS):
+                self._guard.check_origin(HttpRequest(scope))
         except Refusal as refusal:
             await send_refusal(send, refusal)
             return

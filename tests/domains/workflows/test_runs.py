@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from rookery.core.errors import Conflict
 from rookery.domains.workflows.jobs import agent_session
-from rookery.domains.workflows.tables import workflow_node_runs, workflow_runs
+from rookery.domains.workflows.tables import workflow_node_runs
 from rookery.jobs.tables import jobs
 from tests.domains.workflows.workshop import END, START, Workshop, chain, node, statuses, ways
 from tests.platform_fixtures import Fleet

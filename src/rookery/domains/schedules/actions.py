@@ -5,7 +5,7 @@ session is in scheduler mode, since nobody knows beforehand what it will call.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,10 +14,14 @@ from rookery.core.errors import RookeryError, ServiceUnavailable
 from rookery.domains.schedules.action import TOOLS, Action
 from rookery.domains.schedules.improving import HEALTH, improve
 from rookery.domains.schedules.prompting import prompt_for
+from rookery.domains.schedules.tables import MICROS
+from rookery.identity.binding import bound_by
 from rookery.jobs.running import Running
 from rookery.lifecycle.sessions import Runtime
 
 MAX_RESULT = 2_000
+SESSION_LIMIT_S = 6 * 3600.0
+"""A session that hangs must not keep its schedule from every later due time."""
 
 
 class StepFailed(Exception):
@@ -37,6 +41,8 @@ class Step:
     number: int
     agent_id: str
     action: Action
+    held: Mapping[str, Any]
+    """What whoever scheduled the action was held to."""
     budget_usd: float | None
     note: Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -46,7 +52,8 @@ class Step:
         return f"execution:{self.execution_id}:{self.number}"
 
     async def actor(self, **more: Any) -> Actor:
-        return await self.job.actor(agent=self.agent_id, project=self.action.project_id, **more)
+        bound = bound_by(self.held) | more
+        return await self.job.actor(agent=self.agent_id, project=self.action.project_id, **bound)
 
     def knows(self, tool: str) -> bool:
         return tool in self.job.platform.calls.registry
@@ -120,12 +127,16 @@ async def _session(step: Step) -> dict[str, Any]:
     known: dict[str, Any] = {"session_id": session.id}
     try:
         await step.note(known)
-        outcome = await session.wait()
+        async with asyncio.timeout(SESSION_LIMIT_S):
+            outcome = await session.wait()
+    except TimeoutError:
+        await session.stop()
+        raise StepFailed(f"the session did not end within {SESSION_LIMIT_S:g} s", known) from None
     except BaseException:
         # Whoever takes the job over starts it again; two of them must not be at it.
         await asyncio.shield(session.stop())
         raise
-    known |= {"result": outcome.output[:MAX_RESULT], "cost_usd": outcome.cost_usd}
+    known |= {"result": outcome.output[:MAX_RESULT], "cost_usd": outcome.cost_micros / MICROS}
     if outcome.status != "done":
         raise StepFailed(outcome.error or "the session failed", known)
     return known

@@ -10,6 +10,7 @@ from rookery.domains.schedules.action import Action, stored_actions
 from rookery.domains.schedules.actions import Step, StepFailed, do
 from rookery.domains.schedules.planning import halt, locked
 from rookery.domains.schedules.tables import ACTIVE, MICROS, PAUSED, executions, schedules
+from rookery.jobs.claims import said
 from rookery.jobs.running import Running
 
 MAX_FAILURES = 5
@@ -75,14 +76,15 @@ class Execution:
         async def note(known: Known) -> None:
             await self._save(number, known)
 
-        step = Step(self.job, self.row.id, number, self.row.agent_id, action, left, note)
+        held: dict[str, Any] = self.row.config_snapshot["requester"]
+        step = Step(self.job, self.row.id, number, self.row.agent_id, action, held, left, note)
         try:
             return {"status": "completed", **await do(step)}
         except StepFailed as failure:
             return {**failure.done, "status": "failed", "error": str(failure)[:MAX_ERROR]}
 
     async def _save(self, number: int, known: Known) -> None:
-        self.steps[number] |= known
+        self.steps[number] |= {name: said(value) if isinstance(value, str) else value for name, value in known.items()}
         steps = [dict(step) for step in self.steps]
         cost = self.cost_micros
         saved = sa.update(executions).where(executions.c.id == self.row.id).values(steps=steps, cost_micros=cost)

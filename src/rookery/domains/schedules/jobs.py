@@ -45,7 +45,7 @@ def _fire_ended(tx: Tx, end: Ended) -> None:
         not_fired(tx, end.tenant, end.args, "skipped", end.error)
 
 
-@job(EXECUTE, attempts=EXECUTE_ATTEMPTS)
+@job(EXECUTE, attempts=EXECUTE_ATTEMPTS, lasting=True)
 async def execute(job: Running, args: ExecuteArgs) -> Callable[[Tx], None] | None:
     row = await job.write(lambda tx: begin(tx, job.tenant, args.execution_id))
     if row is None:

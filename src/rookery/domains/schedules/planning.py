@@ -23,6 +23,8 @@ FIRE, EXECUTE = "schedules.fire", "schedules.execute"
 LATE_MS = MINUTE_MS
 """What is due for longer was missed."""
 FIRE_ATTEMPTS, EXECUTE_ATTEMPTS = 5, 3
+KEPT = 1_000
+"""So many executions of a schedule are kept, and those that have not ended."""
 Row = sa.Row[Any]
 _LOCKED = (
     sa.select(schedules)
@@ -51,6 +53,20 @@ _FIRED = (
         last_due_ms=sa.bindparam("due", type_=sa.BigInteger),
     )
     .returning(schedules)
+)
+
+
+_OLD = executions.alias()
+_FORGET = sa.delete(executions).where(
+    executions.c.schedule_id == sa.bindparam("of_schedule"),
+    executions.c.status.not_in(UNDER_WAY),
+    executions.c.due_ms
+    <= sa.select(_OLD.c.due_ms)
+    .where(_OLD.c.schedule_id == sa.bindparam("of_schedule"))
+    .order_by(_OLD.c.due_ms.desc())
+    .limit(1)
+    .offset(sa.bindparam("kept", type_=sa.BigInteger))
+    .scalar_subquery(),
 )
 
 
@@ -130,6 +146,7 @@ def fire(tx: Tx, tenant: str, args: FireArgs) -> Row | None:
     timing = timing_of(schedule)
     due = args.due_ms if now - args.due_ms <= LATE_MS else latest_due(timing, args.due_ms, now)
     execution = _execute_or_skip(tx, schedule, due, now)
+    tx.run(_FORGET, [{"of_schedule": schedule.id, "kept": KEPT}])
     counted = execution is not None and execution.status != "skipped"
     fired = tx.one(_FIRED, {"schedule_id": schedule.id, "more": int(counted), "due": due})
     assert fired is not None
@@ -175,6 +192,7 @@ def add_execution(tx: Tx, schedule: Row, due: int, status: str, result: str | No
             "version": schedule.version,
             "agent_id": schedule.agent_id,
             "actions": schedule.actions,
+            "requester": schedule.requester,
             "approval_policy": schedule.approval_policy,
             "max_budget_micros": schedule.max_budget_micros,
             "notify_address": schedule.notify_address,

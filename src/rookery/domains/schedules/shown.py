@@ -12,6 +12,8 @@ from rookery.domains.schedules.tables import MICROS
 
 SHORT_ID = 8
 SHORT_RESULT = 100
+SHORT_ASKED = 200
+TOLD = ("description", "prompt", "message", "to_agent_id", "project_id", "focus_area")
 
 
 def moment(at_ms: int | None, zone: str = "UTC") -> str | None:
@@ -74,6 +76,18 @@ def short_execution(row: sa.Row[Any]) -> dict[str, Any]:
         "actions": [step["type"] for step in row.steps],
         "result": None if row.result is None else row.result[:SHORT_RESULT],
     }
+
+
+def awaiting_execution(row: sa.Row[Any]) -> dict[str, Any]:
+    """For who has to agree: also for whom, and to what."""
+    asks = "; ".join(_asked(action) for action in row.config_snapshot["actions"])
+    return {**short_execution(row), "agent_id": row.agent_id, "asks": asks}
+
+
+def _asked(action: dict[str, Any]) -> str:
+    told = ", ".join([*action.get("repos", []), *(action[name] for name in TOLD if action.get(name))])
+    said = f"{action['type']}: {told}" if told else action["type"]
+    return said if len(said) <= SHORT_ASKED else f"{said[:SHORT_ASKED]}…"
 
 
 def whole_execution(row: sa.Row[Any]) -> dict[str, Any]:

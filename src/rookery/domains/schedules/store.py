@@ -25,6 +25,8 @@ from rookery.jobs.store import Jobs
 
 HISTORY = 20
 LISTED = 500
+MOST_SCHEDULES = 100
+"""So many may an agent make: with any number of them, five minutes between two due times would mean nothing."""
 LEAST_PREFIX = 8
 Row = sa.Row[Any]
 
@@ -54,6 +56,7 @@ class Schedules:
 
     def create(self, values: Mapping[str, Any]) -> Row:
         """A schedule that is active from now on."""
+        self._check_room()
         now = now_ms(self.tx)
         made = self.tx.one(
             sa.insert(schedules)
@@ -77,6 +80,13 @@ class Schedules:
         assert made is not None
         plan(self.tx, made, next_due(timing_of(made), now))
         return self.find(made.id)
+
+    def _check_room(self) -> None:
+        if self.actor.kind == "human":
+            return
+        count = sa.select(sa.func.count()).select_from(schedules).where(*self._mine(schedules))
+        if self.tx.scalar(count) >= MOST_SCHEDULES:
+            raise Conflict(f"you have {MOST_SCHEDULES} schedules already", hint="delete or update one of them")
 
     def update(self, schedule_id: str, values: Mapping[str, Any]) -> Row:
         """Change these values; an active schedule is planned anew."""

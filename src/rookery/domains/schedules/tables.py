@@ -23,6 +23,7 @@ schedules = sa.Table(
     text("timezone"),
     whole("anchor_ms"),
     json_text("actions"),
+    json_text("requester"),
     text("approval_policy"),
     text("missed"),
     text("status"),
@@ -40,7 +41,8 @@ schedules = sa.Table(
     whole("updated_ms"),
 )
 """`version` goes up with every change by hand; what was planned for another one is void. `failures` counts those in a
-row, `reason` says why it is not active. `interval_ms` counts from `anchor_ms`. Money
+row, `reason` says why it is not active. `requester` is what whoever gave the actions was held to, and what is done
+is held to as well. `interval_ms` counts from `anchor_ms`. Money
 is in millionths of a US dollar.
 """
 sa.Index("schedules_agents", schedules.c.tenant, schedules.c.agent_id)
@@ -74,7 +76,8 @@ MIGRATIONS = (
         [
             "CREATE TABLE schedules (id TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, agent_id TEXT NOT NULL, "
             "name TEXT NOT NULL, description TEXT NOT NULL, cron TEXT, interval_ms BIGINT, timezone TEXT NOT NULL, "
-            "anchor_ms BIGINT NOT NULL, actions {json} NOT NULL, approval_policy TEXT NOT NULL, missed TEXT NOT NULL, "
+            "anchor_ms BIGINT NOT NULL, actions {json} NOT NULL, requester {json} NOT NULL, "
+            "approval_policy TEXT NOT NULL, missed TEXT NOT NULL, "
             "status TEXT NOT NULL, reason TEXT, max_executions BIGINT, execution_count BIGINT NOT NULL, "
             "failures BIGINT NOT NULL, max_budget_micros BIGINT, notify_address TEXT, "
             "version BIGINT NOT NULL, last_due_ms BIGINT, next_due_ms BIGINT, created_by TEXT NOT NULL, "

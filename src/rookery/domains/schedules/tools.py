@@ -13,9 +13,16 @@ from rookery.db.clock import now_ms
 from rookery.domains.schedules.action import Policy, read_actions
 from rookery.domains.schedules.allowed import checked_actions
 from rookery.domains.schedules.cron import MINUTE_MS, check_timing
-from rookery.domains.schedules.shown import short_execution, short_schedule, whole_execution, whole_schedule
+from rookery.domains.schedules.shown import (
+    awaiting_execution,
+    short_execution,
+    short_schedule,
+    whole_execution,
+    whole_schedule,
+)
 from rookery.domains.schedules.store import Schedules
 from rookery.domains.schedules.tables import MICROS
+from rookery.identity.binding import inherited
 from rookery.identity.store import DEFAULT_AGENT, IdentityStore
 
 MAX_NAME, MAX_DESCRIPTION, MAX_ADDRESS = 100, 2_000, 200
@@ -82,7 +89,7 @@ def manage_schedule(ctx: Context, args: ManageSchedule) -> Managed:
 def _list(ctx: Context, args: ManageSchedule) -> Managed:
     store = Schedules(ctx.tx, ctx.actor)
     found = [short_schedule(row) for row in store.page()]
-    awaiting = [short_execution(row) for row in store.awaiting()]
+    awaiting = [awaiting_execution(row) for row in store.awaiting()]
     return Managed(schedules=found, executions=awaiting, note="" if found else "no schedules; action create makes one")
 
 
@@ -119,6 +126,7 @@ def _create(ctx: Context, args: ManageSchedule) -> Managed:
             "timezone": timing.zone,
             "anchor_ms": timing.anchor_ms,
             "actions": [action.stored() for action in actions],
+            "requester": _requester(ctx),
             "approval_policy": args.approval_policy or "owner_approve",
             "missed": args.missed or "run_once",
         }
@@ -138,11 +146,18 @@ def _update(ctx: Context, args: ManageSchedule) -> Managed:
     if args.schedule_actions is not None:
         actions = checked_actions(ctx, row.agent_id, read_actions(args.schedule_actions))
         values["actions"] = [action.stored() for action in actions]
+        values["requester"] = _requester(ctx)
     if any(getattr(args, name) is not None for name in TIMING):
         values |= _new_timing(ctx, args, row)
     if not values:
         raise InvalidParams("update: there is nothing to change", hint="give the new values")
     return _changed(ctx, store.update(row.id, values), "updated")
+
+
+def _requester(ctx: Context) -> dict[str, Any]:
+    """What the caller is held to: what it schedules must not reach further than it does itself."""
+    held = inherited(ctx.actor)
+    return held | {"source": "stdio"} if ctx.actor.kind == "human" else held
 
 
 def _new_timing(ctx: Context, args: ManageSchedule, row: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ class TaskArgs(JobArgs):
     task_id: str
 
 
-@job("work.run", queue=QUEUE, attempts=3, backoff_s=5.0)
+@job("work.run", queue=QUEUE, attempts=3, backoff_s=5.0, lasting=True)
 async def run_work(job: Running, args: TaskArgs) -> Finish:
     """Do the task. What a second try cannot mend ends it; everything else is tried again."""
     try:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 OUTPUT_CHARACTERS = 2000
 _DRAIN_S = 2.0
 _PIECE = 65_536
+# What stands before a command: a companion that ends the whole group when the worker is no more, however it ended. The
+# worker holds the other end of the standard input, and writes nothing.
+_LEASH = 'exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } >/dev/null 2>&1 & exec 3<&-; exec "$@"'
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "SSH_AUTH_SOCK")
 
 
@@ -34,25 +37,30 @@ async def run_command(command: str, folder: str, limit_s: float) -> Ran:
 
 
 async def run_program(words: Sequence[str], folder: str, limit_s: float) -> Ran:
-    """Run a program in `folder`. When this returns or is cancelled, its process group is gone."""
+    """Run a program in `folder`. When this returns or is cancelled, or we are killed, its process group is gone."""
     # A pipe of our own, since asyncio takes a process for running while anybody holds one of its pipes open.
     ours, theirs = os.pipe()
+    leash, hand = os.pipe()
     tail = _Tail()
     reading = asyncio.create_task(tail.read(ours))
     try:
         process = await asyncio.create_subprocess_exec(
-            *words,
+            *("sh", "-c", _LEASH, "sh", *words),
             cwd=folder,
             env=environment(),
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=leash,
             stdout=theirs,
             stderr=theirs,
             start_new_session=True,
         )
-    except OSError as error:
+    except BaseException as error:
+        os.close(hand)
+        if not isinstance(error, OSError):
+            raise
         return Ran(False, f"{words[0]} cannot be started: {error.strerror}")
     finally:
         os.close(theirs)
+        os.close(leash)
     late = False
     try:
         async with asyncio.timeout(limit_s):
@@ -61,6 +69,7 @@ async def run_program(words: Sequence[str], folder: str, limit_s: float) -> Ran:
         late = True
     finally:
         _kill_group(process.pid)
+        os.close(hand)
         await process.wait()
         # What left the group may hold the pipe open for as long as it likes.
         with contextlib.suppress(TimeoutError):

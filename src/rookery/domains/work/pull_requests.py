@@ -13,13 +13,15 @@ from rookery.files.git import ask, open_repository
 TOOL = "github_create_pr"
 REMOTE = "origin"
 PUSH_LIMIT_S = 300.0
+MAX_ADDRESS = 500
 _GITHUB = re.compile(r"[\w.-]*github[\w.-]*[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 
 
 def repository_name(project: str) -> str | None:
     """The `owner/name` of the project's remote, if it is on GitHub. Blocks."""
     address = ask(open_repository(project), "config", "--get", f"remote.{REMOTE}.url")
-    found = _GITHUB.search(address)
+    # An agent can write into the project's git config, and a pattern takes the square of a long line's length.
+    found = _GITHUB.search(address) if len(address) <= MAX_ADDRESS else None
     return found[1] if found else None
 
 

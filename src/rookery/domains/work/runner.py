@@ -22,6 +22,7 @@ from rookery.domains.work.pull_requests import TOOL, create_pr, push_branch, rep
 from rookery.domains.work.states import Status
 from rookery.domains.work.store import KEPT_CHARACTERS, SUMMARY_CHARACTERS, Row, WorkTasks, kept
 from rookery.domains.work.worktree import Place
+from rookery.identity.binding import bound_by
 from rookery.identity.store import IdentityStore
 from rookery.jobs.running import Running
 from rookery.lifecycle.sessions import Outcome, Runtime
@@ -29,7 +30,8 @@ from rookery.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MICROS = 1_000_000
+SESSION_LIMIT_S = 6 * 3600.0
+"""A session that hangs must not hold up the other tasks of its project for ever."""
 
 
 class Runner:
@@ -51,6 +53,8 @@ class Runner:
             task = await self.job.read(lambda tx: WorkTasks(tx, self.job.tenant).find(self.task_id))
             if task is None or task.status not in self._steps:
                 return
+            # The agent may have lost its role in the project since; then nothing more happens there.
+            await self._actor(task)
             await self.job.progress(task.iteration, self._settings.work_max_iterations, task.status)
             await self._steps[task.status](task)
 
@@ -86,7 +90,7 @@ class Runner:
             await in_thread(worktree.commit_leftovers, place, title(task.description))
         else:
             problems = f"The working tree is on {there or 'no branch'}; it has to be on {task.branch_name}."
-        cost = task.cost_micros + round(outcome.cost_usd * MICROS)
+        cost = task.cost_micros + outcome.cost_micros
         said = kept(outcome.output)
         told = None if problems is None else kept(problems)
         await self._move(task, "validating", output=said, problems=told, cost_micros=cost)
@@ -109,7 +113,11 @@ class Runner:
         session = await runtime.start_session(actor, prompt_for(briefing), key=key, cwd=place.folder)
         try:
             await self._note(task, session_id=session.id)
-            return await session.wait()
+            async with asyncio.timeout(SESSION_LIMIT_S):
+                return await session.wait()
+        except TimeoutError:
+            await session.stop()
+            return Outcome("failed", error=f"it did not end within {SESSION_LIMIT_S:g} s")
         except BaseException:
             await session.stop()
             raise
@@ -175,18 +183,8 @@ class Runner:
 
     async def _actor(self, task: Row, **binding: Any) -> Actor:
         """The agent, held to whatever the session was held to in which the work was asked for."""
-        asked = task.requester
-        scope_file = asked.get("scope_file")
-        return await self.job.actor(
-            agent=task.agent_id,
-            project=task.project_id,
-            source=task.source,
-            profile=asked.get("profile"),
-            depth=asked.get("depth", 1),
-            scheduler=asked.get("scheduler", False),
-            scope_file=None if scope_file is None else frozenset(scope_file),
-            **binding,
-        )
+        held = bound_by(task.requester) | {"source": task.source}
+        return await self.job.actor(agent=task.agent_id, project=task.project_id, **held, **binding)
 
     async def _project(self, task: Row) -> tuple[str, str]:
         """The project's folder, and the agent's name."""

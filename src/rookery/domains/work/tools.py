@@ -12,6 +12,7 @@ from rookery.domains.work.jobs import cancel_work, defer_work
 from rookery.domains.work.shown import short, whole
 from rookery.domains.work.states import TASK
 from rookery.domains.work.store import NewTask, WorkTasks
+from rookery.identity.binding import inherited
 from rookery.identity.store import DEFAULT_AGENT, IdentityStore
 
 MAX_DESCRIPTION = 20_000
@@ -100,6 +101,8 @@ def create_work_task(ctx: Context, args: CreateWorkTask) -> WorkTask:
     if is_new:
         defer_work(ctx.tx, task)
         ctx.publish("WorkTaskCreated", subject=task.id)
+    elif task.project_id in ctx.actor.closed:
+        raise Conflict("source_id: stands for another task already", hint="choose another key")
     return WorkTask(**whole(task))
 
 
@@ -119,14 +122,7 @@ def _worker(store: IdentityStore, actor: Actor) -> tuple[str, str]:
 
 def _requester(actor: Actor) -> dict[str, Any]:
     """Who asks, and what its session is held to: the work must not reach further than whoever asked for it."""
-    return {
-        "subject": actor.subject,
-        "kind": actor.kind,
-        "profile": actor.profile,
-        "depth": actor.depth,
-        "scheduler": actor.scheduler,
-        "scope_file": None if actor.scope_file is None else sorted(actor.scope_file),
-    }
+    return {"subject": actor.subject, "kind": actor.kind, **inherited(actor)}
 
 
 @tool(
@@ -158,9 +154,10 @@ def cancel_work_task(ctx: Context, args: TaskRef) -> WorkTask:
     tasks = WorkTasks(ctx.tx, actor.tenant, actor)
     seen = tasks.of(args.task_id)
     who = actor.agent_name or actor.role or actor.subject
+    # The job before its task: whoever works on it takes them in this order, and two that cross wait for each other.
+    cancel_work(ctx.tx, seen)
     cancelled = tasks.fail(seen.id, f"cancelled by {who}")
     if cancelled is None:
         TASK.check(tasks.of(seen.id).status, "failed", "human" if actor.kind == "human" else "agent")
         raise Conflict(f"the work task {seen.id} ended at the same moment", hint="look at it: get_work_task")
-    cancel_work(ctx.tx, cancelled)
     return WorkTask(**whole(cancelled))

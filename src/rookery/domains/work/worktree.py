@@ -27,6 +27,11 @@ class Place:
     def ref(self) -> str:
         return f"refs/heads/{self.branch}"
 
+    @property
+    def only_here(self) -> dict[str, str]:
+        """For git in the task's folder: if it is no working tree any more, a repository around it is none of ours."""
+        return {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(self.folder))}
+
 
 def starting_point(project: str) -> tuple[str, str | None]:
     """The commit that is checked out in the project's folder, and its branch if it is one."""
@@ -59,20 +64,21 @@ def branch_there(place: Place) -> str | None:
 
 def commit_leftovers(place: Place, message: str) -> bool:
     """Commit what the agent has changed and not committed; whether there was anything. Ignored files stay out."""
-    if not run_git(("status", "--porcelain", "--untracked-files=normal"), {}, place.folder).strip():
+    if not run_git(("status", "--porcelain", "--untracked-files=normal"), place.only_here, place.folder).strip():
         return False
     name = place.author
     mail = f"{slug(name) or 'agent'}@rookery.invalid"
     who = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail, "GIT_COMMITTER_NAME": name, "GIT_COMMITTER_EMAIL": mail}
-    run_git(("add", "--all", "--", "."), {}, place.folder)
-    run_git(("commit", "--quiet", "--no-verify", "--no-gpg-sign", f"--message={message}"), who, place.folder)
+    run_git(("add", "--all", "--", "."), place.only_here, place.folder)
+    words = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", f"--message={message}")
+    run_git(words, who | place.only_here, place.folder)
     return True
 
 
 def restore(place: Place) -> None:
     """Throw away what commands have left since the last commit, but for files that git ignores."""
-    run_git(("reset", "--quiet", "--hard"), {}, place.folder)
-    run_git(("clean", "--quiet", "-d", "--force"), {}, place.folder)
+    run_git(("reset", "--quiet", "--hard"), place.only_here, place.folder)
+    run_git(("clean", "--quiet", "-d", "--force"), place.only_here, place.folder)
 
 
 def commits_made(place: Place) -> int:
@@ -88,7 +94,7 @@ def put_away(place: Place, message: str) -> bool:
     if _healthy(place):
         if branch_there(place) == place.branch:
             commit_leftovers(place, message)
-        elif run_git(("status", "--porcelain"), {}, place.folder).strip():
+        elif run_git(("status", "--porcelain"), place.only_here, place.folder).strip():
             return False
     _remove(place)
     return True
@@ -101,16 +107,20 @@ def _add(place: Place, *arguments: str) -> None:
 
 def _remove(place: Place) -> None:
     if os.path.lexists(place.folder):
-        shutil.rmtree(place.folder, onerror=_make_writable)
+        shutil.rmtree(place.folder, onerror=lambda remove, path, failed: _make_writable(place.folder, remove, path))
     if os.path.isdir(place.project):
         # Twice forced: also what an interrupted `worktree add` has locked. 128: git does not know it.
         run_git(("worktree", "remove", "--force", "--force", place.folder), {}, place.project, accept=(0, 128))
 
 
-def _make_writable(remove: Callable[[str], object], path: str, failed: object) -> None:
+def _make_writable(top: str, remove: Callable[[str], object], path: str) -> None:
     """Tools keep folders that cannot be written, such as caches of packages; they go as well."""
-    os.chmod(os.path.dirname(path), 0o700)
-    if os.path.isdir(path) and not os.path.islink(path):
+    if path != top:
+        # What is around the working tree is somebody else's.
+        os.chmod(os.path.dirname(path), 0o700)
+    if os.path.islink(path):
+        os.unlink(path)
+    elif os.path.isdir(path):
         os.chmod(path, 0o700)
         shutil.rmtree(path)
     else:

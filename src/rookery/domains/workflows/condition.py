@@ -22,7 +22,8 @@ NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*"
 NUMBER = r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?"
 TEXT = r"'[^']*'|\"[^\"]*\""
 LITERAL = re.compile(rf"(?:(?P<text>{TEXT})|(?P<number>{NUMBER})|(?P<word>true|false|null))\Z")
-INCLUDES = re.compile(rf"(?P<path>{NAME})\.includes\(\s*(?P<literal>.*?)\s*\)\Z", re.DOTALL)
+# Blanks around the literal are left to `strip`: three repeats in a row would take the cube of the length to fail.
+INCLUDES = re.compile(rf"(?P<path>{NAME})\.includes\((?P<literal>.*)\)\Z", re.DOTALL)
 COMPARES = re.compile(rf"(?P<path>{NAME})\s*(?P<op>===|!==|==|!=|>=|<=|>|<)\s*(?P<literal>.+)\Z", re.DOTALL)
 PATH = re.compile(rf"{NAME}\Z")
 WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
@@ -77,7 +78,7 @@ def parse(expression: str) -> Condition:
     if text in ("true", "false"):
         return Condition(None, "is", text == "true")
     if found := INCLUDES.match(text):
-        return Condition(found["path"], "includes", _literal(found["literal"]))
+        return Condition(found["path"], "includes", _literal(found["literal"].strip()))
     if found := COMPARES.match(text):
         return Condition(found["path"], cast(Operator, found["op"]), _literal(found["literal"]))
     if PATH.match(text) and text not in WORDS:

@@ -27,12 +27,16 @@ from rookery.domains.workflows.run_store import (
     states_of,
     turn_run,
 )
+from rookery.identity.binding import inherited
 from rookery.jobs.store import Jobs
 
 HOOK_KEY = "workflow-hooks"
 """The name of the server's key that secrets of waiting nodes are made with."""
 MAX_NODE_BYTES = 2 << 20
-"""A node may be given and may give so much; without a limit a few nodes that copy would fill the disk."""
+MAX_STEP_BYTES = 16 << 20
+"""A node may be given and may give so much, and the nodes that are decided at once so much together; without limits a
+few nodes that copy would fill the disk.
+"""
 WORKERS = ("agent_session", "work_task")
 """The types of nodes whose work is worth stopping."""
 
@@ -81,14 +85,8 @@ def start_run(tx: Tx, workflow: Row, given: Json, starter: Actor) -> str:
 def _binding(starter: Actor) -> Json:
     """How sessions are bound that this actor starts: they reach no further than it does, and depth counts on."""
     if starter.kind != "agent":
-        return {"depth": 1, "scheduler": starter.scheduler, "source": "stdio"}
-    return {
-        "depth": starter.depth + 1,
-        "scheduler": starter.scheduler,
-        "source": "agent",
-        "profile": starter.profile,
-        "scope_file": None if starter.scope_file is None else sorted(starter.scope_file),
-    }
+        return inherited(starter) | {"depth": 1, "source": "stdio"}
+    return inherited(starter) | {"depth": starter.depth + 1, "source": "agent"}
 
 
 def advance_run(tx: Tx, run_id: str) -> None:
@@ -162,10 +160,14 @@ def _not_so(run: Row, wanted: str) -> Conflict:
 
 
 def _too_much(graph: Graph, changed: dict[str, NodeState]) -> str | None:
+    whole = 0
     for node_id, state in changed.items():
         size = len(json.dumps([state.input, state.output], ensure_ascii=False))
         if size > MAX_NODE_BYTES:
             return f'node "{graph.node(node_id).name}" has {size} bytes of input and output, too many to go on'
+        whole += size
+    if whole > MAX_STEP_BYTES:
+        return f"{len(changed)} nodes have {whole} bytes of input and output together, too many to go on"
     return None
 
 

@@ -14,6 +14,7 @@ from rookery.domains.workflows.machine import NodeState, text_of
 from rookery.domains.workflows.node_config import AgentSessionConfig, WorkConfig, WorkTaskConfig
 from rookery.domains.workflows.payload import fit_text
 from rookery.domains.workflows.run_store import UNDER_WAY, Json, held_run, node_row, note, run_row
+from rookery.identity.binding import bound_by
 from rookery.identity.store import IdentityStore
 from rookery.jobs.kinds import Ended, JobArgs, job
 from rookery.jobs.running import Running
@@ -92,9 +93,7 @@ def _work_in(tx: Tx, args: NodeArgs) -> Work | None:
         agent = IdentityStore(tx, run.tenant).agent(settings.agent_id).id
         if agent != snapshot.agent_id and not snapshot.by_person:
             raise PermissionDenied(f"the workflow may not act as {settings.agent_id}", hint="a person may write so")
-    binding: Json = {**snapshot.binding, "project": settings.project_id or snapshot.project_id}
-    if binding.get("scope_file") is not None:
-        binding["scope_file"] = frozenset(cast("list[str]", binding["scope_file"]))
+    binding: Json = {**bound_by(snapshot.binding), "project": settings.project_id or snapshot.project_id}
     return Work(node, row.input or {}, agent, binding)
 
 
@@ -108,7 +107,7 @@ def _given_up(tx: Tx, end: Ended) -> None:
     settle_node(tx, end.args.run_id, end.args.node_id, NodeState("failed", error=error))
 
 
-@job("workflows.agent_session", attempts=1)
+@job("workflows.agent_session", attempts=1, lasting=True)
 async def agent_session(job: Running, args: NodeArgs) -> Finish:
     work = await _work(job, args)
     if work is None:

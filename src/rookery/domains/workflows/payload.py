@@ -9,6 +9,8 @@ from rookery.core.errors import InvalidParams
 
 Json = dict[str, Any]
 MAX_LEVELS = 50
+MAX_BITS = 4_096
+"""The largest number. Python refuses to write those of more than some thousand digits."""
 MAX_TEXT = 100_000
 """What an agent says at most reaches the nodes behind it, in characters."""
 
@@ -16,7 +18,9 @@ MAX_TEXT = 100_000
 def refuse_unfit(value: Any, what: str, limit: int) -> None:
     """Raise InvalidParams unless `value` is JSON that fits, of at most `limit` bytes."""
     if not _fits(value):
-        raise InvalidParams(f"{what}: must be JSON of at most {MAX_LEVELS} levels, without NaN", hint="make it simpler")
+        raise InvalidParams(
+            f"{what}: must be JSON of at most {MAX_LEVELS} levels, without NaN or giant numbers", hint="make it simpler"
+        )
     size = len(json.dumps(value, ensure_ascii=False).encode())
     if size > limit:
         raise InvalidParams(f"{what}: has {size} bytes, more than {limit}", hint="pass a reference instead")
@@ -44,12 +48,20 @@ def _fits(value: Any) -> bool:
             inner = [*members, *members.values()]
         elif isinstance(each, list):
             inner = cast("list[Any]", each)
-        elif (isinstance(each, str) and not storable(each)) or (isinstance(each, float) and not math.isfinite(each)):
+        elif not _plain(each):
             return False
         if inner and level > MAX_LEVELS:
             return False
         rest += [(level + 1, one) for one in inner]
     return True
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, int):
+        return value.bit_length() <= MAX_BITS
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def fit_text(text: str) -> str:

@@ -15,6 +15,9 @@ from rookery.domains.workflows.tables import workflow_node_runs as nodes
 from rookery.domains.workflows.tables import workflow_runs as runs
 
 LISTED = 20
+KEPT = 1_000
+"""So many runs of a workflow that have ended are kept when another one begins."""
+FORGOTTEN = 100
 UNDER_WAY = ("running", "waiting")
 """What a node that somebody carries out can be."""
 Row = sa.Row[Any]
@@ -54,6 +57,7 @@ _END = (
 
 def new_run(tx: Tx, workflow: Row, snapshot: Json, given: Json, started_by: str) -> str:
     """The id of a new run of the workflow, all of whose nodes are pending."""
+    _forget_old(tx, workflow)
     run_id = new_id("wfr")
     values = {"workflow_id": workflow.id, "agent_id": workflow.agent_id, "started_by": started_by, "input": given}
     tx.run(
@@ -70,6 +74,15 @@ def new_run(tx: Tx, workflow: Row, snapshot: Json, given: Json, started_by: str)
     rows = [(run_id, node["id"], workflow.tenant, node["type"], "pending") for node in snapshot["graph"]["nodes"]]
     tx.insert_rows(nodes.name, columns, rows)
     return run_id
+
+
+def _forget_old(tx: Tx, workflow: Row) -> None:
+    ended = (runs.c.tenant == workflow.tenant, runs.c.workflow_id == workflow.id, runs.c.ended_ms.is_not(None))
+    old = tx.all(sa.select(runs.c.id).where(*ended).order_by(runs.c.id.desc()).offset(KEPT).limit(FORGOTTEN))
+    if old:
+        ids = [row.id for row in old]
+        tx.run(sa.delete(nodes).where(nodes.c.run_id.in_(ids)))
+        tx.run(sa.delete(runs).where(runs.c.id.in_(ids)))
 
 
 def run_row(tx: Tx, run_id: str) -> Row | None:

@@ -15,6 +15,9 @@ from rookery.domains.workflows.tables import workflow_node_runs, workflow_runs, 
 OPEN = ("running", "paused")
 """What a run that has not ended can be."""
 LISTED = 100
+MOST_WORKFLOWS = 200
+MOST_OPEN_RUNS = 100
+"""How many an agent may have. A session that goes round in circles must not fill the database; people may go on."""
 Row = sa.Row[Any]
 
 
@@ -35,6 +38,7 @@ class Workflows:
     def __init__(self, tx: Tx, tenant: str, agent: str | None) -> None:
         self.tx = tx
         self.tenant = tenant
+        self.agent = agent
         self._mine = [workflows.c.tenant == tenant]
         if agent is not None:
             self._mine.append(workflows.c.agent_id == agent)
@@ -53,11 +57,24 @@ class Workflows:
 
     def create(self, **values: Any) -> Row:
         """A new draft."""
+        if self.agent is not None and self._count(workflows, *self._mine) >= MOST_WORKFLOWS:
+            raise Conflict(f"you have {MOST_WORKFLOWS} workflows already", hint="delete or update one of them")
         at = now_ms(self.tx)
         given = {"id": new_id("wfl"), "tenant": self.tenant, "status": "draft", "created_ms": at, "updated_ms": at}
         made = self.tx.one(sa.insert(workflows).values(**given, **values).returning(*workflows.c))
         assert made is not None
         return made
+
+    def check_room(self) -> None:
+        """Refuse an agent that has as many open runs as it may."""
+        if self.agent is None:
+            return
+        mine = (workflow_runs.c.tenant == self.tenant, workflow_runs.c.agent_id == self.agent)
+        if self._count(workflow_runs, *mine, workflow_runs.c.ended_ms.is_(None)) >= MOST_OPEN_RUNS:
+            raise Conflict(f"{MOST_OPEN_RUNS} runs have not ended yet", hint="wait for them, or cancel some")
+
+    def _count(self, table: sa.Table, *which: sa.ColumnElement[bool]) -> int:
+        return self.tx.scalar(sa.select(sa.func.count()).select_from(table).where(*which))
 
     def update(self, workflow_id: str, **values: Any) -> Row:
         """Change some fields; runs that have begun keep what they began with."""

@@ -46,6 +46,14 @@ workflow_runs = sa.Table(
 )
 """`workflow_snapshot` is the workflow as it was when the run began: later changes do not reach it."""
 sa.Index("workflow_runs_workflow", workflow_runs.c.tenant, workflow_runs.c.workflow_id, workflow_runs.c.id)
+_OPEN = sa.text("ended_ms IS NULL")
+sa.Index(
+    "workflow_runs_open",
+    workflow_runs.c.tenant,
+    workflow_runs.c.agent_id,
+    sqlite_where=_OPEN,
+    postgresql_where=_OPEN,
+)
 
 workflow_node_runs = sa.Table(
     "workflow_node_runs",
@@ -82,6 +90,7 @@ MIGRATIONS = (
             "output {json}, workflow_snapshot {json} NOT NULL, error TEXT, started_by TEXT NOT NULL, "
             "started_ms BIGINT NOT NULL, ended_ms BIGINT)",
             "CREATE INDEX workflow_runs_workflow ON workflow_runs (tenant, workflow_id, id)",
+            "CREATE INDEX workflow_runs_open ON workflow_runs (tenant, agent_id) WHERE ended_ms IS NULL",
             "CREATE TABLE workflow_node_runs (run_id TEXT NOT NULL, node_id TEXT NOT NULL, tenant TEXT NOT NULL, "
             "node_type TEXT NOT NULL, status TEXT NOT NULL, input {json}, output {json}, session_id TEXT, "
             "work_task_id TEXT, job_id BIGINT, error TEXT, started_ms BIGINT, ended_ms BIGINT, "

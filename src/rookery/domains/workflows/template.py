@@ -44,6 +44,10 @@ def paths_of(template: str) -> list[str]:
     """The paths that the template asks for, in order. TemplateError says what cannot be read."""
     if len(template) > MAX_TEMPLATE:
         raise TemplateError(f"the template is longer than {MAX_TEMPLATE} characters")
+    end = template.rfind("}}") + 1
+    if (opened := template.find("{{", end)) >= 0:
+        # Before the pattern is asked: from each beginning without an end it would look through all the rest.
+        raise TemplateError(f"the template opens {{{{ without closing it: {cut(template[opened:])}")
     found = [_path(slot) for slot in cast("list[str]", SLOT.findall(template))]
     left = SLOT.sub("", template)
     if "{{" in left:

@@ -210,7 +210,9 @@ def _pause(ctx: Context, args: ManageWorkflow) -> Managed:
 
 
 def _run(ctx: Context, args: ManageWorkflow) -> Managed:
-    workflow = _workflows(ctx).get(_needed(args, "workflow_id"), held=True)
+    store = _workflows(ctx)
+    workflow = store.get(_needed(args, "workflow_id"), held=True)
+    store.check_room()
     given = args.input or {}
     refuse_unfit(given, "input", MAX_INPUT_BYTES)
     if ctx.actor.kind == "agent" and ctx.actor.depth >= MAX_DEPTH:

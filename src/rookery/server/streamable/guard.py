@@ -48,9 +48,17 @@ class Guard:
 
     def check(self, request: HttpRequest) -> None:
         """Refuse a request that comes under a foreign name, or from a page that may not call."""
+        self.check_host(request)
+        self.check_origin(request)
+
+    def check_host(self, request: HttpRequest) -> None:
+        """Refuse a request that comes under a foreign name."""
         host = request.headers.get("host")
         if host is None or not self._known_host(host):
             raise Refusal(421, "this server is not known by that name; the setting http_hosts adds names")
+
+    def check_origin(self, request: HttpRequest) -> None:
+        """Refuse a request from a page that may not call."""
         origin = request.headers.get("origin")
         if origin is not None and not self._known_origin(origin):
             raise Refusal(403, "pages of this origin may not call this server; the setting http_origins adds origins")
