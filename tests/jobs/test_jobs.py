@@ -296,6 +296,26 @@ async def test_a_job_that_ten_workers_died_with_is_given_up(crew: Fleet, seen: S
     assert seen.words == []
 
 
+async def test_a_job_whose_end_cannot_be_told_is_given_up_all_the_same_in_the_end(crew: Fleet) -> None:
+    kind = crew.platform.kinds["chores.fail"]
+    told = kind.on_ended
+
+    def broken(tx: Tx, end: Ended) -> None:
+        raise RuntimeError("this hook is broken")
+
+    kind.ended(broken)
+    try:
+        job_id = await defer(crew, "fail", "x", attempts=1)
+        await crew.platform.database.change(
+            lambda tx: tx.run(sa.text("UPDATE jobs SET state = 'running', lease_ms = 1, losses = 10, attempt = 11"))
+        )
+        async with running_worker(crew.platform):
+            await settled(crew.platform)
+        assert (await of(crew, job_id)).state == "failed"
+    finally:
+        kind.on_ended = told
+
+
 async def test_a_worker_that_is_stopped_gives_its_jobs_back_at_once(crew: Fleet, seen: Seen) -> None:
     async with running_worker(crew.platform, lease_s=3600, grace_s=0.05):
         job_id = await defer(crew, "wait", "half done")

@@ -164,7 +164,16 @@ class Attempt:
             if self.kind.on_ended is not None:
                 self.kind.on_ended(tx, given_up(self.kind, self.row, state, error))
 
-        await self._commit(work)
+        try:
+            await self._commit(work)
+        except (Held, DatabaseError, asyncio.CancelledError):
+            raise
+        except Exception:
+            if self.row.losses <= MAX_LOSSES:
+                raise
+            # What should follow has failed as often as the job itself: nobody is helped by trying it for ever.
+            log.critical("what follows from the end of %s %s is not done", self.row.kind, self.row.id, exc_info=True)
+            await self._commit(lambda tx: end(tx, self.row, state, error, failed=state == "failed"))
 
     async def _stopped(self) -> None:
         """The handler was cancelled: by whoever cancelled the job, or because this worker may not or will not go on."""
