@@ -191,7 +191,7 @@ def _show_run(run: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(run)
         return
-    shown = ("id", "workflow_id", "name", "status", "error", "started_ms", "ended_ms")
+    shown = ("id", "workflow_id", "name", "status", "error", "started_at", "ended_at")
     fields({name: run[name] for name in shown}, as_json=False)
     nodes = [{"error": None, **node, "output": _compact(node.get("output"))} for node in run["nodes"]]
     listing(nodes, ["id", "type", "status", "error", "output"], as_json=False)

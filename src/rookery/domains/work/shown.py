@@ -4,6 +4,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from rookery.core.moments import with_moments
+
 SHORT = ("id", "status", "branch_name", "agent_id", "project_id", "description", "pr_url", "error", "created_ms")
 LONG = (
     "id", "status", "description", "agent_id", "project_id", "branch_name", "original_branch", "iteration",
@@ -15,12 +17,12 @@ SHORT_TEXT = 200
 
 def short(row: sa.Row[Any]) -> dict[str, Any]:
     """For lists: long texts are cut."""
-    return {name: _cut(getattr(row, name)) for name in SHORT}
+    return with_moments({name: _cut(getattr(row, name)) for name in SHORT})
 
 
 def whole(row: sa.Row[Any]) -> dict[str, Any]:
     """Everything that is kept of it, but for what the session said at length."""
-    return {name: getattr(row, name) for name in LONG}
+    return with_moments({name: getattr(row, name) for name in LONG})
 
 
 def _cut(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
+from rookery.core.moments import iso, with_moments
 from rookery.db.tx import Tx
 from rookery.domains.workflows.engine import snapshot_of
 from rookery.domains.workflows.graph import Node, in_order
@@ -26,20 +27,20 @@ def workflow_line(row: Row) -> Json:
         "status": row.status,
         "agent_id": row.agent_id,
         "nodes": len(row.nodes),
-        "updated_ms": row.updated_ms,
+        "updated_at": iso(row.updated_ms),
     }
 
 
 def whole_workflow(row: Row) -> Json:
     """A workflow with its graph."""
     names = ("description", "nodes", "edges", "default_project_id", "max_concurrency", "created_ms")
-    return workflow_line(row) | {name: getattr(row, name) for name in names}
+    return workflow_line(row) | with_moments({name: getattr(row, name) for name in names})
 
 
 def run_line(row: Row) -> Json:
     """A run in a list."""
     names = ("id", "workflow_id", "status", "error", "started_by", "started_ms", "ended_ms")
-    return {name: getattr(row, name) for name in names}
+    return with_moments({name: getattr(row, name) for name in names})
 
 
 def whole_run(tx: Tx, row: Row) -> Json:
