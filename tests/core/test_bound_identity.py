@@ -49,7 +49,7 @@ def test_no_tool_for_agents_lets_its_caller_say_who_it_is() -> None:
     for tool in load_domains(plugins=False).registry:
         if tool.principals == "any":
             assert telling.isdisjoint(tool.input_schema.get("properties", {})), tool.name
-        assert tool.input_schema.get("additionalProperties") is False, tool.name
+        assert tool.input.model_config.get("extra") == "forbid", tool.name
 
 
 async def test_a_tool_called_inside_another_has_the_callers_rights_only(probe_fleet: Fleet) -> None:

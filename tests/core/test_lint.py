@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from rookery.core.actor import Actor
-from rookery.core.lint import lint, tokens, wire_form
+from rookery.core.lint import lint, tokens
 from rookery.core.registry import Registry
 from rookery.core.tool import Tool
+from rookery.core.wire import wire_form
 from rookery.domains.system.tools import ping
 from rookery.plugins import load_domains
 
@@ -58,6 +59,14 @@ def test_lint_finds(fault: str) -> None:
     assert all(change.get("name", "ping") in found for found in faults)
 
 
+def test_of_a_tool_for_people_lint_wants_to_know_what_it_does_and_no_more() -> None:
+    theirs = replace(ping, principals="people", description="Answers.")
+    assert lint(theirs) == []
+    assert any("what it does" in fault for fault in lint(replace(theirs, description="")))
+    assert any("field who" in fault for fault in lint(replace(theirs, input_schema=with_fields({"who": BARE}))))
+    assert len(lint(replace(theirs, principals="any"))) == 3
+
+
 def test_the_product_has_no_fault(product: Registry) -> None:
     assert [fault for tool in product for fault in lint(tool)] == []
 
@@ -80,11 +89,3 @@ def listing_tokens(tools: list[Tool]) -> int:
 def test_the_tokens_of_the_tools_add_up_to_those_of_the_listing(product: Registry) -> None:
     together = listing_tokens(list(product))
     assert together - 10 <= sum(tokens(tool) for tool in product) <= together + len(product)
-
-
-def test_a_reading_tool_is_listed_as_reading(product: Registry) -> None:
-    for tool in product:
-        hints = wire_form(tool)["annotations"]
-        assert hints.get("readOnlyHint", False) == (tool.effect == "read")
-        assert hints.get("openWorldHint", True) == tool.open_world
-        assert hints.get("destructiveHint", tool.effect != "read") == (tool.tier == "destructive")

@@ -24,6 +24,10 @@ class Order(ToolInput):
     count: int | str | None = Field(None, description="How many.")
 
 
+class Counted(ToolInput):
+    counts: dict[str, int] = Field(description="By name.")
+
+
 class Tree(ToolInput):
     children: list["Tree"] = Field(default=[], description="Below.")
 
@@ -89,7 +93,16 @@ def test_limits_choices_and_defaults_are_kept() -> None:
         "description": "How much.",
     }
     assert schema["required"] == ["title", "place"]
-    assert schema["additionalProperties"] is False
+
+
+def test_that_other_arguments_are_refused_is_not_told_of_each_model() -> None:
+    assert Order.model_config.get("extra") == "forbid"
+    assert "additionalProperties" not in compact_schema(Order, "validation")
+
+
+def test_what_the_values_of_a_free_argument_must_be_is_told() -> None:
+    counts = compact_schema(Counted, "validation")["properties"]["counts"]
+    assert counts == {"type": "object", "additionalProperties": {"type": "integer"}, "description": "By name."}
 
 
 def test_the_docstring_of_the_model_is_not_sent() -> None:

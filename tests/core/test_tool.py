@@ -80,6 +80,11 @@ def test_a_declaration_carries_the_name_and_the_docstring_of_its_handler() -> No
     assert list(declared.input_schema["properties"]) == ["who"]
 
 
+def test_the_fields_of_a_result_are_told_to_agents_and_not_of_tools_for_people() -> None:
+    assert list(tool(**HOW)(as_it_should_be).output_schema["properties"]) == ["what"]
+    assert tool(**HOW, principals="people")(as_it_should_be).output_schema == {}
+
+
 def test_an_argument_that_the_schema_does_not_name_is_refused() -> None:
     with pytest.raises(ValidationError, match="agent"):
         Given.model_validate({"who": "me", "agent": "somebody else"})

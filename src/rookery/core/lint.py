@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from rookery.core.declared import Declared
 from rookery.core.tool import Tool
+from rookery.core.wire import wire_form
 
 NAME = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
 ACTION = re.compile(r"^[a-z][a-z0-9_]*:[a-z][a-z0-9_]*$")
@@ -15,31 +16,6 @@ LIMITS = re.compile(
 )
 MAX_DESCRIPTION = 600
 MAX_TOKENS = 700
-
-
-def wire_form(tool: Tool) -> dict[str, Any]:
-    """The tool as `tools/list` sends it."""
-    return {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
-        "outputSchema": tool.output_schema,
-        "annotations": _hints(tool),
-    }
-
-
-def _hints(tool: Tool) -> dict[str, bool]:
-    """What a client may assume of the tool, as far as it differs from what the protocol has it assume anyway."""
-    if tool.effect == "read":
-        return {"readOnlyHint": True, "openWorldHint": False}
-    said = {
-        "destructiveHint": tool.tier == "destructive",
-        "idempotentHint": tool.idempotent,
-        "openWorldHint": tool.open_world,
-    }
-    assumed = {"destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
-    return {name: value for name, value in said.items() if value != assumed[name]}
 
 
 def tokens(tool: Tool) -> int:
@@ -83,20 +59,16 @@ def _names(tool: Tool) -> list[str]:
 
 
 def _description(tool: Tool) -> list[str]:
+    """What a model chooses by must be said. A tool for people has only to say what it does: they chose already."""
     text = tool.description
-    missing = [
-        what
-        for what, found in (
-            ("what it does", bool(text.split(".")[0].strip())),
+    wanted = [("what it does", bool(text.split(".")[0].strip()))]
+    if tool.principals != "people":
+        wanted += [
             ("when to use it (a sentence with Use)", bool(re.search(r"\buse\b", text, re.IGNORECASE))),
-            (
-                "what it returns (a sentence with Returns)",
-                bool(re.search(r"\breturns?\b", text, re.IGNORECASE)),
-            ),
+            ("what it returns (a sentence with Returns)", bool(re.search(r"\breturns?\b", text, re.IGNORECASE))),
             ("its limits", bool(LIMITS.search(text))),
-        )
-        if not found
-    ]
+        ]
+    missing = [what for what, found in wanted if not found]
     faults = [f"{tool.name}: the description does not say {what}" for what in missing]
     if len(text) > MAX_DESCRIPTION:
         faults.append(f"{tool.name}: the description has {len(text)} characters, more than {MAX_DESCRIPTION}")

@@ -14,7 +14,8 @@ Json = dict[str, Any]
 def compact_schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Json:
     """The schema of `model` without titles, references and null branches. Recursive models are refused.
 
-    Of a result only the outline is told: which fields there are.
+    That arguments which are not named are refused is not told of each model: it holds for all. Of a result only the
+    outline is told: which fields there are.
     """
     raw = model.model_json_schema(mode=mode)
     raw.pop("description", None)  # the class's docstring is for us
@@ -41,7 +42,7 @@ def _shrink(node: Any, defs: Json, path: tuple[str, ...], optional_is_absent: bo
         if key in ("enum", "const", "default", "required", "examples")
         else _shrink(value, defs, path, optional_is_absent)
         for key, value in node.items()
-        if key not in ("title", "$defs")
+        if key not in ("title", "$defs") and (key, value) != ("additionalProperties", False)
     }
     return _without_null(out) if optional_is_absent else out
 

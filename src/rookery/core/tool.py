@@ -212,7 +212,8 @@ def tool(
             output=result,
             handler=handler,
             input_schema=compact_schema(given, "validation"),
-            output_schema=compact_schema(result, "serialization"),
+            # People read results in the console and at the command line, which need no outline of them.
+            output_schema={} if principals == "people" else compact_schema(result, "serialization"),
             module=handler.__module__,
             right=handler.__name__,
         )

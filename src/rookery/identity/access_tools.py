@@ -90,10 +90,10 @@ class Explanation(ToolOutput):
 
 
 class SaveBundle(ToolInput):
-    name: str = Field(min_length=1, max_length=100, description="Unique name; an existing custom bundle is replaced.")
-    tools: list[str] = Field(description="Tools that holders get; privileged ones are refused.")
+    name: str = Field(min_length=1, max_length=100, description="Unique.")
+    tools: list[str] = Field(description="No privileged ones.")
     description: str = Field("", max_length=500, description="What it is for.")
-    prompt: str = Field("", max_length=10_000, description="Text added to its holders' prompts.")
+    prompt: str = Field("", max_length=10_000, description="Added to its holders' prompts.")
 
 
 class BundleName(ToolInput):
@@ -101,16 +101,16 @@ class BundleName(ToolInput):
 
 
 class AssignBundle(BundleName):
-    agent: str | None = Field(None, max_length=100, description="Agent that gets it; or give a project.")
-    project: str | None = Field(None, max_length=100, description="Project whose agents get it.")
+    agent: str | None = Field(None, max_length=100, description="Who gets it; or give a project.")
+    project: str | None = Field(None, max_length=100, description="Whose agents get it.")
     remove: bool = Field(False, description="Take it away instead.")
 
 
 class GrantTool(ToolInput):
     agent: str = Field(min_length=1, max_length=100, description="Name or id.")
-    tool: str = Field(min_length=1, max_length=100, description="Tool to give; may be privileged.")
-    reason: str = Field("", max_length=500, description="Why, for the record.")
-    expires_at: AwareDatetime | None = Field(None, description="End, ISO 8601 with zone; absent: until revoked.")
+    tool: str = Field(min_length=1, max_length=100, description="May be privileged.")
+    reason: str = Field("", max_length=500, description="For the record.")
+    expires_at: AwareDatetime | None = Field(None, description="With zone; absent: until revoked.")
 
 
 class RowId(ToolInput):
@@ -119,19 +119,19 @@ class RowId(ToolInput):
 
 class CreateToken(ToolInput):
     name: str = Field(min_length=1, max_length=100, description="What it is for.")
-    agent: str | None = Field(None, max_length=100, description="Agent it acts as; absent: the calling person.")
+    agent: str | None = Field(None, max_length=100, description="Whom it acts as; absent: you.")
     scopes: list[str] = Field(default=["*"], min_length=1, description="Such as tracker:*, tool:ping or *.")
     agent_type: str | None = Field(None, max_length=20, description="Profile of its sessions.")
     project: str | None = Field(None, max_length=100, description="Project of its sessions.")
-    expires_at: AwareDatetime | None = Field(None, description="End, ISO 8601 with zone; absent: until revoked.")
+    expires_at: AwareDatetime | None = Field(None, description="With zone; absent: until revoked.")
 
 
 class ExplainAccess(ToolInput):
-    tool: str = Field(min_length=1, max_length=100, description="Tool to explain.")
-    agent: str | None = Field(None, max_length=100, description="Agent; absent: the default agent.")
+    tool: str = Field(min_length=1, max_length=100, description="Its name.")
+    agent: str | None = Field(None, max_length=100, description="Absent: the default agent.")
     agent_type: str | None = Field(None, max_length=20, description="Profile of the session.")
     project: str | None = Field(None, max_length=100, description="Project of the session.")
-    scheduler: bool = Field(False, description="Whether a schedule started the session.")
+    scheduler: bool = Field(False, description="A schedule started the session.")
 
 
 def _ms(moment: datetime | None) -> int | None:
@@ -182,8 +182,7 @@ def _token(row: sa.Row[Any]) -> Token:
 
 @owner_tool(title="List bundles", effect="read")
 def list_bundles(ctx: Context, args: NoInput) -> Bundles:
-    """List the bundles of tools, presets first. Use it to choose what to assign.
-    Returns each with its tools and prompt text. Only for people."""
+    """List the bundles of tools, presets first."""
     registry = ctx.platform.registry
     presets = [
         Bundle(
@@ -212,8 +211,7 @@ def list_bundles(ctx: Context, args: NoInput) -> Bundles:
 
 @owner_tool(title="Save bundle", effect="write")
 def save_bundle(ctx: Context, args: SaveBundle) -> Bundle:
-    """Create or replace a custom bundle. Use it for a set of tools that several agents share.
-    Returns the bundle. Only for people; presets cannot be replaced and privileged tools need grants."""
+    """Create or replace a custom bundle of tools; presets cannot be replaced."""
     registry = ctx.platform.registry
     names = sorted(known_names(args.tools, registry, "tools"))
     privileged = [name for name in names if registry.require(name).tier == "privileged"]
@@ -228,8 +226,7 @@ def save_bundle(ctx: Context, args: SaveBundle) -> Bundle:
 
 @owner_tool(title="Delete bundle", effect="write", destructive=True)
 def delete_bundle(ctx: Context, args: BundleName) -> Done:
-    """Delete a custom bundle and take it from all holders. Use it when nobody should have it any more.
-    Returns its id. Only for people; presets cannot be deleted."""
+    """Delete a custom bundle and take it from all holders; presets cannot be deleted."""
     bundle = _access(ctx).delete_bundle(args.bundle)
     ctx.publish("ScopeChanged")
     return Done(id=bundle, done="deleted")
@@ -237,8 +234,8 @@ def delete_bundle(ctx: Context, args: BundleName) -> Done:
 
 @owner_tool(title="Assign bundle", effect="write")
 def assign_bundle(ctx: Context, args: AssignBundle) -> HeldBundles:
-    """Give a bundle to an agent or to every agent of a project, or take it away. Use it to add tools to a role.
-    Returns the holder's bundles. Only for people; agents with an explicit list do not get project bundles."""
+    """Give a bundle to an agent or a project's agents, or take it away. Agents with an explicit list do not get
+    project bundles."""
     if (args.agent is None) == (args.project is None):
         raise InvalidParams("give either an agent or a project", hint="one of the two")
     store, access = IdentityStore(ctx.tx, ctx.actor.tenant), _access(ctx)
@@ -255,8 +252,7 @@ def assign_bundle(ctx: Context, args: AssignBundle) -> HeldBundles:
 
 @owner_tool(title="Grant tool", effect="write")
 def grant_tool(ctx: Context, args: GrantTool) -> Grant:
-    """Give one agent one tool, privileged ones included, for a time or until revoked. Use it for exceptions.
-    Returns the grant. Only for people."""
+    """Give one agent one tool, for a time or until revoked."""
     wanted = ctx.platform.registry.require(args.tool)
     name = wanted.name
     if wanted.principals == "people":
@@ -272,8 +268,7 @@ def grant_tool(ctx: Context, args: GrantTool) -> Grant:
 
 @owner_tool(title="Revoke grant", effect="write")
 def revoke_grant(ctx: Context, args: RowId) -> Done:
-    """End a grant now. Use it when the exception is over; live sessions lose the tool at once.
-    Returns its id. Only for people; an ended grant cannot be revived."""
+    """End a grant for good; live sessions lose the tool at once."""
     _access(ctx).revoke_grant(args.id)
     ctx.publish("ScopeChanged")
     return Done(id=args.id, done="revoked")
@@ -281,15 +276,13 @@ def revoke_grant(ctx: Context, args: RowId) -> Done:
 
 @owner_tool(title="List grants", effect="read")
 def list_grants(ctx: Context, args: NoInput) -> Grants:
-    """List all grants, ended ones included. Use it to see who was given what, and why.
-    Returns id, agent, tool, reason and end. Only for people."""
+    """List all grants, ended ones included."""
     return Grants(grants=[_grant(row) for row in _access(ctx).grants()])
 
 
 @owner_tool(title="Create token", effect="write")
 def create_token(ctx: Context, args: CreateToken) -> NewToken:
-    """Make a bearer token for an agent or for yourself. Use it for clients that connect over HTTP.
-    Returns the secret, this once only. Only for people."""
+    """Make a bearer token for clients that connect over HTTP. Returns the secret, this once only."""
     held = ctx.actor.scopes
     beyond = [scope for scope in args.scopes if held is not None and not scope_granted(held, scope)]
     if beyond:
@@ -316,23 +309,20 @@ def create_token(ctx: Context, args: CreateToken) -> NewToken:
 
 @owner_tool(title="List tokens", effect="read")
 def list_tokens(ctx: Context, args: NoInput) -> Tokens:
-    """List all tokens, ended ones included, never their secrets. Use it to find one to revoke.
-    Returns id, holder, scopes and end. Only for people."""
+    """List all tokens, ended ones included, never their secrets."""
     return Tokens(tokens=[_token(row) for row in _access(ctx).tokens()])
 
 
 @owner_tool(title="Revoke token", effect="write")
 def revoke_token(ctx: Context, args: RowId) -> Done:
-    """End a token now. Use it when a secret leaked or is not needed any more.
-    Returns its id. Only for people; an ended token cannot be revived."""
+    """End a token for good."""
     _access(ctx).revoke_token(args.id)
     return Done(id=args.id, done="revoked")
 
 
 @owner_tool(title="Explain access", effect="read")
 def explain_access(ctx: Context, args: ExplainAccess) -> Explanation:
-    """Say why an agent has a tool or not, layer by layer. Use it when a call was refused.
-    Returns the decision, each layer's verdict, and a warning for each critical tool lost. Only for people."""
+    """Say why an agent has a tool or not, layer by layer, and which critical tools it lost."""
     found = ctx.platform.registry.require(args.tool)
     binding = Binding(
         tenant=ctx.actor.tenant,

@@ -57,20 +57,20 @@ class ProfileList(ToolOutput):
 
 
 class CreateProject(ToolInput):
-    slug: str = Field(pattern=NAME, description="Short name, unique without regard to case.")
-    name: str | None = Field(None, min_length=1, max_length=200, description="Name for people; the slug if absent.")
-    path: str | None = Field(None, max_length=4096, description="Folder of the repository on the server.")
+    slug: str = Field(pattern=NAME, description="Unique without regard to case.")
+    name: str | None = Field(None, min_length=1, max_length=200, description="Absent: the slug.")
+    path: str | None = Field(None, max_length=4096, description="Folder of the repository, on the server.")
 
 
 class SetProjectMembers(ToolInput):
     project: str = Field(min_length=1, max_length=100, description="Slug or id.")
     agents: Annotated[list[AgentRef], Field(max_length=1000)] | Literal["everyone"] = Field(
-        description="Names or ids of the only agents that may enter; [] for none; 'everyone' opens it."
+        description="The only ones that may enter, by name or id; 'everyone' opens it."
     )
 
 
 class CreateAgent(ToolInput):
-    name: str = Field(pattern=NAME, description="Name, unique without regard to case.")
+    name: str = Field(pattern=NAME, description="Unique without regard to case.")
     permissions: list[str] | None = Field(None, description="Exactly these tools; absent: the default set.")
 
 
@@ -78,21 +78,19 @@ class UpdateAgent(ToolInput):
     agent: str = Field(min_length=1, max_length=100, description="Name or id.")
     permissions: Permissions | None = Field(
         None,
-        description="Exactly these tools, privileged ones included; [] for none; 'default' for the default set.",
+        description="Exactly these tools, privileged ones too; 'default' for the default set.",
     )
     mode: Literal["ask", "act", "autonomy"] | None = Field(None, description="What needs a person's yes.")
     trust: int | None = Field(None, ge=0, le=4, description="0 untrusted to 4 verified.")
     restrict_networking: bool | None = Field(
-        None, description="Whether sessions started by other agents lose the tools that reach agents."
+        None, description="Sessions that agents start lose the tools that reach agents."
     )
 
 
 class SetProfileTools(ToolInput):
-    profile: str = Field(min_length=1, max_length=20, description="worker, researcher, judge, scanner, ….")
-    allowed: Permissions | None = Field(
-        None, description="Keep only these; 'default' lifts the limit; absent: unchanged."
-    )
-    disallowed: list[str] | None = Field(None, description="Take these away; [] for none; absent: unchanged.")
+    profile: str = Field(min_length=1, max_length=20, description="Such as worker.")
+    allowed: Permissions | None = Field(None, description="Keep only these; 'default' lifts the limit.")
+    disallowed: list[str] | None = Field(None, description="Take these away; [] for none.")
 
 
 def _settings(ctx: Context, name_or_id: str) -> AgentSettings:
@@ -131,8 +129,7 @@ def _profile(ctx: Context, kind: str) -> Profile:
 
 @owner_tool(title="List projects", effect="read")
 def list_projects(ctx: Context, args: NoInput) -> Projects:
-    """List the projects of this installation. Use it to find a slug or id to bind a session to.
-    Returns id, slug, name, path and members, null for every agent. Only for people."""
+    """List the projects. Members are null where every agent may enter."""
     store = IdentityStore(ctx.tx, ctx.actor.tenant)
     names = _names(store)
     return Projects(projects=[_project(row, names) for row in store.projects()])
@@ -140,16 +137,14 @@ def list_projects(ctx: Context, args: NoInput) -> Projects:
 
 @owner_tool(title="Create project", effect="write")
 def create_project(ctx: Context, args: CreateProject) -> Project:
-    """Create a project. Use it once for each repository that agents work on.
-    Returns the project. Only for people; a slug that is taken is refused."""
+    """Create a project, one for each repository that agents work on."""
     row = IdentityStore(ctx.tx, ctx.actor.tenant).create_project(args.slug, args.name or args.slug, args.path)
     return _project(row, {})
 
 
 @owner_tool(title="Set project members", effect="write")
 def set_project_members(ctx: Context, args: SetProjectMembers) -> Project:
-    """Close a project to all agents but these, or open it to every agent. Use it to keep agents out of a repository.
-    Returns the project; live sessions follow at once. Only for people, who always have a role."""
+    """Close a project to all agents but these, or open it to every agent; live sessions follow at once."""
     store = IdentityStore(ctx.tx, ctx.actor.tenant)
     row = store.set_members(args.project, None if args.agents == "everyone" else args.agents)
     ctx.publish("ScopeChanged", subject=row.id)
@@ -158,16 +153,14 @@ def set_project_members(ctx: Context, args: SetProjectMembers) -> Project:
 
 @owner_tool(title="List agent settings", effect="read")
 def list_agent_settings(ctx: Context, args: NoInput) -> AgentList:
-    """List the agents with their tool permissions, bundles, mode and trust. Use it before changing one.
-    Returns every agent. Only for people."""
+    """List the agents with their tools, bundles, mode and trust."""
     rows = IdentityStore(ctx.tx, ctx.actor.tenant).agents()
     return AgentList(agents=[_settings(ctx, row.id) for row in rows])
 
 
 @owner_tool(title="Create agent", effect="write")
 def create_agent(ctx: Context, args: CreateAgent) -> AgentSettings:
-    """Create an agent identity. Use it to give one agent its own name, rights and record.
-    Returns its settings. Only for people; a name that is taken is refused."""
+    """Create an agent identity with its own name, rights and record."""
     names = None
     if args.permissions is not None:
         names = sorted(known_names(args.permissions, ctx.platform.registry, "permissions"))
@@ -178,8 +171,7 @@ def create_agent(ctx: Context, args: CreateAgent) -> AgentSettings:
 
 @owner_tool(title="Update agent", effect="write")
 def update_agent(ctx: Context, args: UpdateAgent) -> AgentSettings:
-    """Change an agent's tools, mode, trust or networking filter. Use it to widen or narrow what it may do.
-    Returns the new settings; live sessions follow at once. Only for people."""
+    """Change what an agent may do; live sessions follow at once. Absent values stay."""
     values: dict[str, object] = {}
     if args.permissions == "default":
         values["permissions"] = None
@@ -195,15 +187,14 @@ def update_agent(ctx: Context, args: UpdateAgent) -> AgentSettings:
 
 @owner_tool(title="List profiles", effect="read")
 def list_profiles(ctx: Context, args: NoInput) -> ProfileList:
-    """List the seven profiles with their allowed and disallowed tools. Use it before changing one.
-    Returns null where nothing was set, and warnings. Only for people."""
+    """List the profiles with their allowed and disallowed tools, null where nothing was set."""
     return ProfileList(profiles=[_profile(ctx, kind) for kind in PROFILES.values()])
 
 
 @owner_tool(title="Set profile tools", effect="write")
 def set_profile_tools(ctx: Context, args: SetProfileTools) -> Profile:
-    """Narrow the tools of a profile. Use it to take tools from every agent of that type; it never adds any.
-    Returns the profile with a warning for each critical tool lost. Only for people."""
+    """Narrow the tools of every agent of a profile; it never adds any. Absent lists stay. Warns of critical tools
+    lost."""
     kind = check_profile(args.profile)
     store = IdentityStore(ctx.tx, ctx.actor.tenant)
     begin_change(ctx.tx)

@@ -7,11 +7,11 @@ import mcp_types as types
 
 from rookery.core.actor import Actor
 from rookery.core.errors import RookeryError
-from rookery.core.lint import wire_form
 from rookery.core.pages import page
 from rookery.core.prompt import Prompt
 from rookery.core.resource import Entry, Resource
 from rookery.core.tool import Tool
+from rookery.core.wire import wire_form
 from rookery.server.answers import Ctx, sealed
 from rookery.server.session import Session
 

@@ -13,11 +13,11 @@ from rookery.core.tool import NoInput, ToolInput, ToolOutput, tool
 
 
 class ListAuditRecords(ToolInput):
-    tool: str | None = Field(None, max_length=100, description="Only calls of this tool.")
-    agent: str | None = Field(None, max_length=100, description="Only calls of the agent with this id.")
-    outcome: str | None = Field(None, max_length=20, description="Only done, allowed, refused, failed, ….")
+    tool: str | None = Field(None, max_length=100, description="Only of this tool.")
+    agent: str | None = Field(None, max_length=100, description="Only of the agent with this id.")
+    outcome: str | None = Field(None, max_length=20, description="Such as done, refused or failed.")
     limit: int = Field(50, ge=1, le=500, description="At most this many, newest first.")
-    cursor: str | None = Field(None, max_length=200, description="Where the next page starts, as returned.")
+    cursor: str | None = Field(None, max_length=200, description="Next page, as returned.")
 
 
 class AuditRecord(ToolOutput):
@@ -53,8 +53,7 @@ class AuditState(ToolOutput):
     default=False, principals="people",
 )  # fmt: skip
 def list_audit_records(ctx: Context, args: ListAuditRecords) -> AuditRecords:
-    """List recorded calls, newest first. Use it to see who did what and what was refused.
-    Returns records without arguments or results, at most 500 a page. Only for people."""
+    """List recorded calls without arguments or results, newest first."""
     table = audit_log.c
     wanted = sa.select(audit_log).where(table.tenant == ctx.actor.tenant).order_by(table.id.desc())
     filters: dict[str, Any] = {"tool": args.tool, "agent": args.agent, "outcome": args.outcome}
@@ -77,8 +76,8 @@ def list_audit_records(ctx: Context, args: ListAuditRecords) -> AuditRecords:
     default=False, principals="people", timeout_s=600,
 )  # fmt: skip
 def verify_audit(ctx: Context, args: NoInput) -> AuditState:
-    """Compute the audit log's hash chain again. Use it to prove that no record was changed or removed.
-    Returns whether it is intact, and the first break. Only for people; reads the whole log."""
+    """Compute the audit log's hash chain again, to prove that no record was changed or removed. Reads the whole
+    log."""
     state = verify(ctx.tx)
     return AuditState(
         intact=state.broken_at is None,

@@ -48,7 +48,7 @@ class ConfiguredVault(ToolOutput):
 class ListDocuments(ToolInput):
     below: str = Field("", max_length=MAX_PATH, description="Only of this folder.")
     limit: int = Field(200, ge=1, le=1000, description="At most.")
-    after: str = Field("", max_length=MAX_PATH, description="Path after which the page starts, as returned.")
+    after: str = Field("", max_length=MAX_PATH, description="Next page, as returned.")
 
 
 class ListedDocuments(ToolOutput):
@@ -61,8 +61,8 @@ class ListedDocuments(ToolOutput):
     default=False, principals="people", binds="project", idempotent=True,
 )  # fmt: skip
 def configure_vault(ctx: Context, args: ConfigureVault) -> ConfiguredVault:
-    """Set the bound project's setting vault: on or off, folders, globs. Use it so that agents can search documents, or
-    without arguments to look. Returns the setting. Absent values stay; lists are replaced, not extended."""
+    """Set the bound project's setting vault, so that agents can search its documents; without arguments look.
+    Absent values stay; lists are replaced."""
     given = args.model_dump(exclude_none=True)
     patterns(args.globs or ())
     if args.root is not None:
@@ -102,8 +102,7 @@ def _shown(vault: Vault) -> ConfiguredVault:
     default=False, principals="people", binds="project",
 )  # fmt: skip
 def list_documents(ctx: Context, args: ListDocuments) -> ListedDocuments:
-    """List the bound project's documents by path. Use it to see what agents can find. Returns path, title, kind, chunks
-    and when each was read; at most 1000 at once."""
+    """List the bound project's documents by path."""
     vault = Vaults(ctx.tx, ctx.actor).bound()
     store = Documents(ctx.tx, ctx.actor.tenant, vault.project_id)
     rows = store.page(below=args.below, after=args.after, limit=args.limit + 1)

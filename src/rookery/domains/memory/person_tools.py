@@ -49,8 +49,8 @@ class MemoryReport(ToolOutput):
     default=False, principals="people",
 )  # fmt: skip
 def report_memories(ctx: Context, args: NoInput) -> MemoryReport:
-    """Count memories by owner: how many, archived, expired, duplicates, never recalled, not sealed.
-    Use it to see what piles up. Returns at most 200 owners and nothing of what they remember. Only for people."""
+    """Count memories by owner: all, archived, expired, duplicates, never recalled, not sealed. Never tells what
+    they say."""
     repeated = _repeated(ctx)
     counts = ("memories", "archived", "expired", "never_recalled", "plain")
     return MemoryReport(

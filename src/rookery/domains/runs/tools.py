@@ -18,12 +18,12 @@ Reference = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class QueryRunEvents(ToolInput):
-    run_id: Reference | None = Field(None, description="Events of this run.")
-    issue_id: Reference | None = Field(None, description="Events of all runs of this issue: id or identifier.")
+    run_id: Reference | None = Field(None, description="Of this run.")
+    issue_id: Reference | None = Field(None, description="Of all runs of this issue: id or identifier.")
     event_type: EventType | None = Field(None, description="Only this type.")
     event_subtype: EventSubtype | None = Field(None, description="Only this subtype.")
-    limit: int = Field(100, ge=1, le=500, description="At most this many.")
-    offset: int = Field(0, ge=0, le=1_000_000_000, description="Leave out this many first.")
+    limit: int = Field(100, ge=1, le=500, description="At most.")
+    offset: int = Field(0, ge=0, le=1_000_000_000, description="Skip so many.")
 
     @model_validator(mode="after")
     def _can_be_answered(self) -> Self:
@@ -44,10 +44,10 @@ class RunEvents(ToolOutput):
 
 
 class ListRuns(ToolInput):
-    issue_id: Reference | None = Field(None, description="Only runs of this issue: id or identifier.")
-    status: RunStatus | None = Field(None, description="Only runs in this state.")
-    limit: int = Field(50, ge=1, le=500, description="At most this many, newest first.")
-    cursor: str | None = Field(None, max_length=200, description="Where the next page starts, as returned.")
+    issue_id: Reference | None = Field(None, description="Only of this issue: id or identifier.")
+    status: RunStatus | None = Field(None, description="Only in this state.")
+    limit: int = Field(50, ge=1, le=500, description="At most.")
+    cursor: str | None = Field(None, max_length=200, description="Next page, as returned.")
 
 
 class RunRecord(ToolOutput):
@@ -82,7 +82,7 @@ class RunRecords(ToolOutput):
 )  # fmt: skip
 def query_run_events(ctx: Context, args: QueryRunEvents) -> RunEvents:
     """Read what an agent thought, said and did in its runs, oldest first. Use it to find out why a run went wrong.
-    Returns events and the offset of the next page; a page has at most 500 events or 1 MB. Needs run_id or issue_id."""
+    Returns events, at most 1 MB a page, and next_offset. Needs run_id or issue_id."""
     runs = visible_runs(ctx)
     run = runs.of(args.run_id) if args.run_id is not None else None
     issue = visible_issue(ctx, args.issue_id) if args.issue_id is not None else None
@@ -107,8 +107,7 @@ def query_run_events(ctx: Context, args: QueryRunEvents) -> RunEvents:
     principals="people",
 )  # fmt: skip
 def list_runs(ctx: Context, args: ListRuns) -> RunRecords:
-    """List runs of agents, newest first. Use it to see what runs, what failed and what it cost.
-    Returns their state, error, tokens and cost in millionths of a dollar, at most 500 a page. Only for people."""
+    """List runs of agents with state, error, tokens and cost in millionths of a dollar, newest first."""
     issue_id = visible_issue(ctx, args.issue_id).id if args.issue_id is not None else None
     before = _before(args.cursor)
     found = visible_runs(ctx).page(args.limit + 1, issue_id=issue_id, status=args.status, before=before)

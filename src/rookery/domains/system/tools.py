@@ -18,7 +18,7 @@ class Pong(ToolOutput):
 
 
 class GetServerInfo(ToolInput):
-    include_uptime: bool = Field(False, description="Also say for how many seconds the server has run.")
+    include_uptime: bool = Field(False, description="Also for how long it has run.")
 
 
 class ServerInfo(ToolOutput):
@@ -43,8 +43,8 @@ def ping(ctx: Context, args: NoInput) -> Pong:
     profiles=EVERY_PROFILE, default=True, idempotent=True, inline=True,
 )  # fmt: skip
 def get_server_info(ctx: Context, args: GetServerInfo) -> ServerInfo:
-    """Say which server this is. Use it to report or compare versions.
-    Returns product, version, port and, if asked, uptime. Only facts about the process, no tools."""
+    """Say which server this is. Use it to report or compare versions. Returns product, version and port. Only facts
+    about the process."""
     return ServerInfo(
         product="Rookery",
         version=__version__,

@@ -21,11 +21,11 @@ Concept = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, 
 
 
 class RecordCoverage(ToolInput):
-    file_path: FilePath = Field(description="Examined file, relative to the project.")
-    concept: Concept = Field(description="What it was examined for, such as error_handling.")
+    file_path: FilePath = Field(description="Relative to the project.")
+    concept: Concept = Field(description="Such as error_handling.")
     status: Status = Field(description="has_issues: a ticket was created.")
-    ticket_id: Ref | None = Field(None, description="That ticket; needed for has_issues.")
-    notes: str | None = Field(None, max_length=5_000, description="A brief observation.")
+    ticket_id: Ref | None = Field(None, description="That ticket.")
+    notes: str | None = Field(None, max_length=5_000, description="Observations, briefly.")
 
 
 class CoverageRecord(ToolOutput):
@@ -39,9 +39,9 @@ class CoverageRecord(ToolOutput):
 class ListCoverage(ToolInput):
     concept: Concept | None = Field(None, description="Only this concept.")
     status: Status | None = Field(None, description="Only this status.")
-    path_prefix: str | None = Field(None, max_length=1_000, description="Only files whose path starts so.")
-    limit: int = Field(100, ge=1, le=500, description="At most this many.")
-    cursor: str | None = Field(None, max_length=10_000, description="Where the next page starts, as returned.")
+    path_prefix: str | None = Field(None, max_length=1_000, description="Only paths that start so.")
+    limit: int = Field(100, ge=1, le=500, description="At most.")
+    cursor: str | None = Field(None, max_length=10_000, description="Next page, as returned.")
 
 
 class CoverageRecords(ToolOutput):
@@ -54,8 +54,8 @@ class CoverageRecords(ToolOutput):
     critical="S", default=False, binds="project", idempotent=True,
 )  # fmt: skip
 def record_coverage(ctx: Context, args: RecordCoverage) -> CoverageRecord:
-    """Record that a file was examined for a concept. Use it for every file you examine; a later record replaces it.
-    Returns the record. A file with issues needs the ticket created for it."""
+    """Record that you examined a file for a concept. Use it for every file; a later record replaces it. Returns the
+    record. has_issues needs ticket_id."""
     if args.status == "has_issues" and args.ticket_id is None:
         raise ValidationFailed("has_issues needs the ticket_id", hint="create_issue first, then give its identifier")
     ticket = Issues(ctx.tx, ctx.actor).ours(args.ticket_id) if args.ticket_id is not None else None
@@ -88,8 +88,8 @@ def record_coverage(ctx: Context, args: RecordCoverage) -> CoverageRecord:
     default=False, binds="project",
 )  # fmt: skip
 def list_coverage(ctx: Context, args: ListCoverage) -> CoverageRecords:
-    """List what was examined in this project, by path. Use it before a scan, to do nothing twice.
-    Returns records with status, ticket_id, notes, author and updated_ms, at most 500 a page, and a cursor."""
+    """List what was examined in this project, by path. Use it before a scan, to do nothing twice. Returns a page of
+    records with their tickets, notes and authors."""
     table = coverage.c
     visible = (issues.c.id == table.ticket_id, issues.c.project_id.not_in(ctx.actor.closed))
     wanted = (

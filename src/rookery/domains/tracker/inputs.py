@@ -19,4 +19,4 @@ Priority = Annotated[int, Field(ge=1, le=4)]
 class OnIssue(ToolInput):
     """Base of what changes the bound issue: a holder of a lease may prove that it is still theirs."""
 
-    fence: int | None = Field(None, ge=1, description="Number from claim_issue.")
+    fence: int | None = Field(None, ge=1, description="From claim_issue.")

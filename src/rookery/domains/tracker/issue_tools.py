@@ -31,7 +31,7 @@ class GetIssueStatus(ToolInput):
 class ListIssues(ToolInput):
     status: Status | None = Field(None, description="Only these.")
     labels: Label | None = Field(None, description="Only with this label, such as phase:ready.")
-    limit: int = Field(50, ge=1, le=100, description="At most this many.")
+    limit: int = Field(50, ge=1, le=100, description="At most.")
     cursor: str | None = Field(None, max_length=200, description="Next page, as returned.")
 
 

@@ -30,7 +30,7 @@ class EditIssue(ToolInput):
     title: Title | None = Field(None, description="New title.")
     description: LongText | None = Field(None, description="New description.")
     priority: Priority | None = Field(None, description="1 urgent to 4 low.")
-    size: Literal["XS", "S", "M", "L", "XL"] | None = Field(None, description="How much work it is.")
+    size: Literal["XS", "S", "M", "L", "XL"] | None = Field(None, description="How much work.")
     phase: Literal["research", "architecture", "grooming", "ready"] | None = Field(None, description="New phase.")
     labels: Labels | None = Field(None, description="All its labels, without the phase.")
     depends_on: list[Ref] | None = Field(None, max_length=50, description="All that must be done first.")
@@ -46,8 +46,7 @@ class Edited(ToolOutput):
     default=False, principals="people", binds="project",
 )  # fmt: skip
 def set_issue_status(ctx: Context, args: SetIssueStatus) -> Changed:
-    """Move an issue of the project: triage, answer a block, take back, finish or cancel it. Use it as a person.
-    Returns the new status. Moves that the state machine lacks are refused; done and cancelled are final."""
+    """Move an issue as the state machine lets a person; done and cancelled are final."""
     store = Issues(ctx.tx, ctx.actor)
     issue = store.ours(args.issue_id, lock=True)
     moved = store.move(issue, args.status, "human", why=args.reason)
@@ -72,8 +71,7 @@ def _settle_pr(ctx: Context, issue: sa.Row[Any]) -> None:
     principals="people", binds="project",
 )  # fmt: skip
 def edit_issue(ctx: Context, args: EditIssue) -> Edited:
-    """Change fields of an issue of the project. Use it as a person to correct or reprioritise it.
-    Returns which fields are new; each is noted in the history. Finished issues cannot be edited."""
+    """Change fields of an issue, noted in its history; finished issues cannot be edited."""
     store = Issues(ctx.tx, ctx.actor)
     issue = store.ours(args.issue_id, lock=True)
     if ISSUE.terminal(issue.status):

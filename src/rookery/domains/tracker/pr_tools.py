@@ -54,7 +54,7 @@ class RejectPr(ApprovePr):
 
 class MergePr(ToolInput):
     issue_id: Ref = Field(description="Id or identifier.")
-    reason: Reason | None = Field(None, description="Anything to note; kept as a comment.")
+    reason: Reason | None = Field(None, description="Kept as a comment.")
 
 
 class Opened(ToolOutput):
@@ -209,8 +209,7 @@ def _latest(tx: Tx, issue: Row) -> Row:
     default=False, principals="people", binds="project",
 )  # fmt: skip
 def merge_pr(ctx: Context, args: MergePr) -> Decided:
-    """Record that an issue's approved pull request was merged; the issue is done. Use it after merging its branch.
-    Returns the new status. Only for people; what is not approved is refused, and no branch is touched."""
+    """Record that an issue's approved pull request was merged; the issue is done. No branch is touched."""
     store = Issues(ctx.tx, ctx.actor)
     issue = store.ours(args.issue_id, lock=True)
     # The issue first, as everywhere: then no two transactions wait for each other.

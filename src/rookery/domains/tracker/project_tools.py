@@ -47,11 +47,11 @@ class ConfigureProject(ToolInput):
     worker_instructions: LongText | None = Field(None, description="For every worker.")
     judge_instructions: LongText | None = Field(None, description="For every judge.")
     prefix: str | None = Field(
-        None, pattern=r"^[A-Za-z][A-Za-z0-9]{1,9}$", description="Of identifiers; until the first issue."
+        None, pattern=r"^[A-Za-z][A-Za-z0-9]{1,9}$", description="Of identifiers; before the first issue."
     )
     pipeline: list[Phase] | None = Field(None, description="Phases in their order; the last is ready.")
     unjudged: list[Phase] | None = Field(None, description="Phases that need no judge.")
-    base_branch: Branch | None = Field(None, description="What work is compared with.")
+    base_branch: Branch | None = Field(None, description="Work is compared with it.")
     contracts_dir: Annotated[str, AfterValidator(_folder)] | None = Field(
         None, max_length=500, description="Folder of phase contracts; '' for the default."
     )
@@ -68,8 +68,8 @@ class Configured(ToolOutput):
     profiles="", default=False, binds="project", idempotent=True,
 )  # fmt: skip
 def configure_project(ctx: Context, args: ConfigureProject) -> Configured:
-    """Set up the bound project: gates, sensitive paths, risk thresholds, instructions, pipeline. Use it once at the
-    start, or without arguments to look. Returns all settings. Absent ones stay; lists are replaced, not extended."""
+    """Set up the bound project. Use it once at the start, or without arguments to look. Returns all settings.
+    Absent ones stay; lists are replaced, not extended."""
     projects = Projects(ctx.tx, ctx.actor)
     given: dict[str, Any] = {
         name: getattr(args, name)

@@ -17,7 +17,7 @@ from rookery.domains.tracker.store import Issues
 
 class ListReadyIssues(ToolInput):
     phase: Literal["research", "architecture", "grooming", "ready"] | None = Field(None, description="Only this one.")
-    limit: int = Field(20, ge=1, le=100, description="At most this many.")
+    limit: int = Field(20, ge=1, le=100, description="At most.")
 
 
 class ClaimIssue(OnIssue):

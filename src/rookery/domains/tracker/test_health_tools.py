@@ -24,11 +24,11 @@ Count = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
 class RecordTestHealth(OnIssue):
-    test_count: Count = Field(description="Test cases after this run.")
-    test_files_changed: Count | None = Field(None, description="Test files modified.")
+    test_count: Count = Field(description="Test cases now.")
+    test_files_changed: Count | None = Field(None, description="Test files changed.")
     tests_added: Count | None = Field(None, description="New test cases.")
-    tests_removed: Count | None = Field(None, description="Test cases removed or merged.")
-    execution_time_ms: int | None = Field(None, ge=0, le=10**12, description="Duration of the suite.")
+    tests_removed: Count | None = Field(None, description="Removed or merged ones.")
+    execution_time_ms: int | None = Field(None, ge=0, le=10**12, description="Of the suite.")
 
 
 class TestHealth(ToolOutput):
@@ -42,8 +42,8 @@ class TestHealth(ToolOutput):
     default=False, binds="issue", open_world=False,
 )  # fmt: skip
 async def record_test_health(ctx: Context, args: RecordTestHealth) -> TestHealth:
-    """Record a test run. Use it after each run of the test suite.
-    Returns the trend of the project's last 10 runs, and whether tests outgrow the code. Not for partial runs."""
+    """Record a run of the whole test suite. Use it after each. Returns the trend of the last 10 runs, and whether
+    tests outgrow the code. Not for partial runs."""
     actor = ctx.actor
     issue, base = await ctx.read(lambda tx: (Issues(tx, actor).bound(), Projects(tx, actor).settings().base_branch))
     own_lines = await asyncio.to_thread(_lines_in_worktree, actor, issue, base)

@@ -16,13 +16,13 @@ from rookery.lifecycle.states import FINISHED
 
 class ApprovePhase(ToolInput):
     phase: Phase = Field(description="The issue's phase.")
-    artifact_hash: str = Field(max_length=80, description="SHA-256 that the latest claim names.")
+    artifact_hash: str = Field(max_length=80, description="As in the latest claim.")
     reason: Reason = Field("", description="Why.")
 
 
 class RejectPhase(ToolInput):
     phase: Phase = Field(description="The issue's phase.")
-    artifact_hash: str = Field(max_length=80, description="SHA-256 that the latest claim names.")
+    artifact_hash: str = Field(max_length=80, description="As in the latest claim.")
     reason: Reason = Field(min_length=1, description="What is wrong.")
     fix_instructions: Reason | None = Field(None, min_length=1, description="What to change.")
 
@@ -39,8 +39,8 @@ class Verdict(ToolOutput):
     critical="J", default=False, binds="issue",
 )  # fmt: skip
 def approve_phase(ctx: Context, args: ApprovePhase) -> Verdict:
-    """Approve the artifact of the bound issue's phase. Use it after reading it against its contract.
-    Returns the verdict; nothing moves until the orchestrator acts on it. Refused for an old hash."""
+    """Approve the artifact of the bound issue's phase. Use it after reading it against its contract. Returns the
+    verdict; the orchestrator acts on it later. Refused for an old hash."""
     return _record(ctx, args, NewVerdict(verdict="approved", reason=args.reason))
 
 
@@ -49,8 +49,8 @@ def approve_phase(ctx: Context, args: ApprovePhase) -> Verdict:
     critical="J", default=False, binds="issue",
 )  # fmt: skip
 def reject_phase(ctx: Context, args: RejectPhase) -> Verdict:
-    """Reject the artifact of the bound issue's phase, with a comment. Use it to say what is wrong and how to mend it.
-    Returns the verdict; nothing moves until the orchestrator acts on it. Refused for an old hash."""
+    """Reject the artifact of the bound issue's phase, with a comment. Use it to say what is wrong and how to mend
+    it. Returns the verdict; the orchestrator acts on it later. Refused for an old hash."""
     new = NewVerdict(verdict="rejected", reason=args.reason, fix_instructions=args.fix_instructions)
     return _record(ctx, args, new)
 

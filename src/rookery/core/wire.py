@@ -1,0 +1,59 @@
+"""A tool as `tools/list` sends it: every byte is paid for in a context, so what goes without saying is left out."""
+
+from typing import Any, cast
+
+from rookery.core.tool import Tool
+
+Json = dict[str, Any]
+
+
+def wire_form(tool: Tool) -> Json:
+    """The tool as a client is shown it. Whatever is left out here is checked all the same when the tool is called."""
+    shown: Json = {
+        "name": tool.name,
+        "title": tool.title if tool.title != _spelled(tool.name) else None,
+        "description": tool.description,
+        "inputSchema": _arguments(tool.input_schema, for_people=tool.principals == "people"),
+        "outputSchema": tool.output_schema or None,
+        "annotations": _hints(tool),
+    }
+    return {key: value for key, value in shown.items() if value is not None}
+
+
+def _spelled(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _arguments(node: Json, *, for_people: bool) -> Json:
+    """A schema without empty defaults, since absent says the same, and without saying that a text must not be empty.
+
+    How long a text may be is told to those who write texts: agents.
+    """
+
+    def inner(below: Any) -> Any:
+        return _arguments(cast(Json, below), for_people=for_people) if isinstance(below, dict) else below
+
+    out: Json = {}
+    for key, value in node.items():
+        if (key == "default" and not value) or (key, value) == ("minLength", 1) or (key == "maxLength" and for_people):
+            continue
+        if key == "properties":
+            out[key] = {name: inner(field) for name, field in cast(Json, value).items()}
+        elif key == "anyOf":
+            out[key] = [inner(branch) for branch in cast("list[Any]", value)]
+        else:
+            out[key] = inner(value) if key == "items" else value
+    return out
+
+
+def _hints(tool: Tool) -> dict[str, bool]:
+    """What a client may assume of the tool, as far as it differs from what the protocol has it assume anyway."""
+    if tool.effect == "read":
+        return {"readOnlyHint": True, "openWorldHint": False}
+    said = {
+        "destructiveHint": tool.tier == "destructive",
+        "idempotentHint": tool.idempotent,
+        "openWorldHint": tool.open_world,
+    }
+    assumed = {"destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+    return {name: value for name, value in said.items() if value != assumed[name]}
