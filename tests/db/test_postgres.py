@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import InternalError
 from sqlalchemy.pool import NullPool
 
 from rookery.core.errors import DatabaseError, TimedOut
+from rookery.db import postgres
 from rookery.db.database import Database
 from rookery.db.tx import Tx
 from tests.db import sample
@@ -100,3 +103,29 @@ async def test_a_write_that_waits_for_a_lock_times_out(database: Database, postg
             await database.write(sample.count_up, records=sample.recorded("req-1"), timeout_s=0.3)
     assert await database.change(sample.count_up) == 101
     assert sample.requests(database) == {"req-1": ["TIMEOUT"]}
+
+
+async def test_a_process_that_stands_still_in_a_transaction_loses_its_locks(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does that is stopped by SIGSTOP: it neither goes on nor lets go."""
+    monkeypatch.setattr(postgres, "IDLE_MS", 200)
+    free, taken = threading.Event(), threading.Event()
+
+    def stand_still(tx: Tx) -> None:
+        sample.count_up(tx)
+        taken.set()
+        free.wait(20)
+        sample.count_up(tx)
+
+    with (
+        contextlib.closing(sample.open_sample(postgres_url)) as stopped,
+        contextlib.closing(sample.open_sample(postgres_url)) as other,
+    ):
+        still = asyncio.create_task(asyncio.to_thread(stopped.direct, stand_still, write=True))
+        await asyncio.to_thread(taken.wait, 10)
+        assert await other.write(sample.count_up, records=lambda error: [], timeout_s=10) == 1
+        free.set()
+        with pytest.raises(InternalError, match="idle-in-transaction"):
+            await still
+        assert await other.change(sample.count_up) == 2

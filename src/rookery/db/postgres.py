@@ -34,12 +34,20 @@ PATIENCE: dict[str, Any] = {"connect_timeout": 10, "tcp_user_timeout": 30_000}
 """A server that has vanished without a word would otherwise be waited for many minutes."""
 DERIVED = "*_pgvector"
 """Tables that a server makes of others. They need an extension that is not everywhere, so no backup has them."""
+IDLE_MS = 120_000
+"""A process that was stopped in the middle of a transaction would keep its locks, and everyone who waits for them."""
 log = logging.getLogger("rookery.postgres")
 
 
 def driver_url(url: str) -> sa.URL:
     """The address with the driver that we use."""
     return sa.make_url(url).set(drivername="postgresql+psycopg")
+
+
+def _limits(url: str) -> dict[str, Any]:
+    """What the server is told at the start of a connection, unless the address says something itself."""
+    own = sa.make_url(url).query.get("options")
+    return {} if own else {"options": f"-c idle_in_transaction_session_timeout={IDLE_MS}"}
 
 
 def find_program(name: str) -> str | None:
@@ -59,7 +67,7 @@ class PostgresDatabase(Database):
             max_overflow=-1,
             pool_pre_ping=True,
             hide_parameters=True,
-            connect_args=PATIENCE,
+            connect_args=PATIENCE | _limits(url),
         )
         self.epochs: dict[str, int] = {}
         self._pool = Pool("pg", THREADS, lambda: Executor(self))

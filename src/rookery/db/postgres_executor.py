@@ -111,7 +111,7 @@ class Executor:
                 _roll_back(connection)
                 if not last and getattr(getattr(error, "orig", None), "sqlstate", None) in TRY_AGAIN:
                     raise _Again from error
-                failure = _readable(error) if isinstance(error, exc.OperationalError) else error
+                failure = _readable(error) if isinstance(error, exc.OperationalError | exc.InternalError) else error
                 self._record(job, failure)
                 raise failure from failure.__cause__
             if isinstance(job, WriteJob):
