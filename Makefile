@@ -63,5 +63,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
-	@scripts/install.sh $(VENV) dev,embed
+	@scripts/install.sh $(VENV) dev,embed,notify
 	@touch $(VENV)/.installed $@

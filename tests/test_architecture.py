@@ -19,7 +19,7 @@ MAX_LINES = 400
 LAYERS = [
     {"core", "settings"},
     {"db"},
-    {"identity", "around", "jobs", "lifecycle", "fulltext", "files", "sealing", "embedding"},
+    {"identity", "around", "jobs", "lifecycle", "fulltext", "files", "sealing", "ledger", "embedding", "outgoing"},
     {"domains"},
     {"engine", "server", "runtimes"},
     {"web", "cli"},

@@ -86,7 +86,7 @@ def configure_logs(
     root.handlers[:] = handlers
     root.setLevel(level.upper())
     # The libraries' own chatter would bury ours.
-    for name in ("mcp", "uvicorn", "sqlalchemy", "httpx2", "asyncio"):
+    for name in ("mcp", "uvicorn", "sqlalchemy", "httpx2", "httpcore2", "asyncio"):
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
 

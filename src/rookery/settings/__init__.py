@@ -41,6 +41,8 @@ class Settings:
     http_origins: Names = ()
     http_hosts: Names = ()
 
+    outgoing_allow: Names = ()
+
     network: str = "local"
     mnemonic: str = ""
     key_file: str = ""
@@ -54,6 +56,22 @@ class Settings:
     work_task_max_per_day: int = 100
     work_max_iterations: int = 3
     worktree_base_dir: str = ""
+
+    agent_rate_limit_per_min: int = 10
+    agent_cb_failure_threshold: int = 5
+    agent_cb_reset_timeout_ms: int = 30_000
+    agent_cb_success_threshold: int = 2
+    session_max_agent_messages: int = 0
+    session_max_unique_targets: int = 0
+    session_message_interval_ms: int = 0
+
+    credits_hard_stop: bool = False
+    credits_per_algo: int = 1000
+    low_credit_threshold: int = 50
+    reserve_per_group_message: int = 10
+    credits_per_turn: int = 1
+    credits_per_agent_message: int = 5
+    free_credits_on_first_message: int = 100
 
     auth_mode: str = "local"
     auth_secret: str = ""

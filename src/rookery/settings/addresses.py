@@ -60,6 +60,14 @@ def host_name(text: str) -> str:
     return small
 
 
+def outgoing_place(text: str) -> str:
+    """A network as 10.0.0.0/8, or a name with or without a port."""
+    try:
+        return str(ipaddress.ip_network(text, strict=False))
+    except ValueError:
+        return host_name(text)
+
+
 def endpoint_path(text: str) -> str:
     """A path for the MCP endpoint that no other route of the server has."""
     plain = re.fullmatch(r"(/[A-Za-z0-9_~.-]+)+", text) and not {".", ".."} & set(text.split("/"))
