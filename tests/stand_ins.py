@@ -30,21 +30,11 @@ def _stand_in(name: str, **how: object) -> Tool:
     return tool(**{**declared, **how})(handler)  # pyright: ignore[reportArgumentType]
 
 
-send_message = _stand_in(
-    "send_message", scheduler_blocked=True, networking=True, max_depth=3, bundles=("preset-communicator",)
-)
-list_agents = _stand_in("list_agents", networking=True, bundles=("preset-communicator",), tier="observe")
 discover_agent = _stand_in("discover_agent", networking=True, bundles=("preset-communicator",), tier="observe")
 invoke_remote_agent = _stand_in("invoke_remote_agent", networking=True, bundles=("preset-communicator",))
 web_search = _stand_in("web_search", bundles=("preset-researcher", "preset-full-stack", "preset-memory-manager"))
 deep_research = _stand_in("deep_research", bundles=("preset-researcher", "preset-memory-manager"))
 extend_timeout = _stand_in("extend_timeout")
-check_credits = _stand_in("check_credits", tier="observe")
-grant_credits = _stand_in("grant_credits", tier="privileged", default=False, scheduler_blocked=True)
-credit_config = _stand_in("credit_config", tier="privileged", default=False, scheduler_blocked=True)
-notify_owner = _stand_in("notify_owner")
-ask_owner = _stand_in("ask_owner", scheduler_blocked=True, interactive=True)
-configure_notifications = _stand_in("configure_notifications")
 check_reputation = _stand_in("check_reputation", tier="observe", bundles=("preset-analyst",))
 check_health_trends = _stand_in("check_health_trends", tier="observe", bundles=("preset-analyst",))
 publish_attestation = _stand_in("publish_attestation")

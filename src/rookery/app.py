@@ -25,6 +25,8 @@ from rookery.embedding.embedder import load_embedder, once
 from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.jobs.kinds import Kind
+from rookery.ledger.limit import CreditLimit
+from rookery.ledger.rates import take_rates
 from rookery.lifecycle.sessions import Runtime
 from rookery.plugins import load_domains
 from rookery.runtimes.scripted import Scripted
@@ -83,12 +85,14 @@ def make_platform(
             if not other_key:
                 database.direct(lambda tx: refuse_other_key(tx, keyring))
                 repair_copies(database, settings.home)
+            take_rates(database, settings)
     except BaseException:
         database.close()
         raise
     database.seal = audit.append
     database.tick = seal_pending
     metrics, events = Metrics(), Events()
+    budgets = CreditLimit() if settings.credits_hard_stop else None
     around = (RateLimit(settings.rate_calls_per_minute), metrics)
     calls = Calls(
         domains.registry,
@@ -103,6 +107,7 @@ def make_platform(
             "hide_keys": settings.memory_hide_keys,
             "embedder": once(load_embedder),
             "settings": settings,
+            "budgets": budgets,
             "runtime": runtime or _runtime(settings),
         },
         span=span,
@@ -118,6 +123,7 @@ def make_platform(
         scope_checks=settings.auth_scope_checks,
         issues=TrackerIssues(),
         notes=ProfileNotes(keyring),
+        budgets=budgets,
     )
     return Platform(
         settings=settings,

@@ -20,6 +20,7 @@ from rookery.identity import client_sessions
 from rookery.identity import tables as identity_tables
 from rookery.jobs import tables as job_tables
 from rookery.jobs.kinds import Kind, kinds_of
+from rookery.ledger import tables as ledger_tables
 from rookery.lifecycle import issue_tables, run_tables
 from rookery.sealing import key_table
 
@@ -47,6 +48,7 @@ def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None
         "client_sessions": client_sessions.MIGRATIONS,
         "issues": issue_tables.MIGRATIONS,
         "jobs": job_tables.MIGRATIONS,
+        "ledger": ledger_tables.MIGRATIONS,
         "runs": run_tables.MIGRATIONS,
         "sealing": key_table.MIGRATIONS,
         "storage": storage.MIGRATIONS,

@@ -73,6 +73,7 @@ def lost(actor: Actor, where: Where) -> set[str]:
     bound = {"issue": actor.issue, "project": actor.project, None: "needs none"}
     agent, reins = actor.kind != "human", actor.restrict_networking and actor.source == "agent"
     gone = where(lambda t: bound[t.binds] is None or t.budget in actor.exhausted)
+    gone |= where(lambda t: "credits" in actor.exhausted and t.tier != "observe")
     gone |= where(lambda t: actor.scheduler and t.scheduler_blocked)
     gone |= where(lambda t: actor.unattended and t.interactive) | where(lambda t: reins and t.networking)
     gone |= where(lambda t: t.max_depth is not None and actor.depth >= t.max_depth)

@@ -22,8 +22,8 @@ UNSERVED = {name: service for name, service in CONDITIONAL.items() if service !=
 
 # What the product adds to the default set beyond the seeds.
 ADDITIONS = frozenset({
-    "ping", "get_server_info", "forget_memory", "promote_memory",
-    "get_work_task", "list_work_tasks", "cancel_work_task",
+    "ping", "get_server_info", "forget_memory", "promote_memory", "check_answer",
+    "get_work_task", "list_work_tasks", "cancel_work_task", "get_costs", "read_inbox", "acknowledge_message",
 })  # fmt: skip
 
 # Which profile has which tool, by the profiles' letters.

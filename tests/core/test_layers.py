@@ -10,6 +10,9 @@ import pytest
 from rookery.core.actor import Actor
 from rookery.core.decide import LAYERS, Decision, decide, explain, held_by
 from rookery.core.tool import Tool
+from rookery.domains.credits.tools import grant_credits
+from rookery.domains.messages.tools import send_message
+from rookery.domains.owner.ask_tools import ask_owner
 from rookery.domains.system.tools import ping
 from rookery.domains.tracker.issue_tools import get_issue
 from rookery.domains.tracker.issue_write_tools import add_comment
@@ -59,7 +62,7 @@ def test_the_roles_of_people_reach_as_far_as_they_should() -> None:
         "viewer": {"list_projects", "ping"},
         None: set[str](),
     }
-    tools = [create_agent, list_projects, stand_ins.grant_credits, stand_ins.send_message, ping]
+    tools = [create_agent, list_projects, grant_credits, send_message, ping]
     for role, expected in reach.items():
         assert {tool.name for tool in tools if refusal(person(role), tool) is None} == expected
 
@@ -111,8 +114,8 @@ def test_under_a_profile_a_list_narrows_and_never_widens() -> None:
     assert refusal(judge, approve_phase) is None
     assert refusal(judge, get_issue) == "role"
     assert refusal(judge, stand_ins.web_search) == "role"
-    assert refusal(judge, stand_ins.grant_credits) == "role"
-    assert refusal(replace(judge, grants=names("grant_credits")), stand_ins.grant_credits) is None
+    assert refusal(judge, grant_credits) == "role"
+    assert refusal(replace(judge, grants=names("grant_credits")), grant_credits) is None
 
 
 def test_bundles_add_to_whatever_the_base_is() -> None:
@@ -130,7 +133,7 @@ def test_a_projects_bundles_pass_an_agent_with_a_list_by() -> None:
 
 
 def test_a_privileged_tool_comes_by_grant_or_list_and_by_nothing_else() -> None:
-    wanted, tool = names("grant_credits"), stand_ins.grant_credits
+    wanted, tool = names("grant_credits"), grant_credits
     assert refusal(agent(grants=wanted), tool) is None
     assert refusal(agent(permissions=wanted), tool) is None
     for other in ("bundle_tools", "project_bundle_tools", "scope_file", "allowed"):
@@ -159,19 +162,19 @@ def test_allowed_disallowed_and_the_scope_file_take_even_what_was_granted() -> N
 
 
 def test_a_scheduled_session_loses_blocked_tools_even_as_owner_on_the_web() -> None:
-    assert refusal(person("owner", source="web", scheduler=True), stand_ins.send_message) == "scheduler"
-    assert refusal(agent(scheduler=True, grants=names("send_message")), stand_ins.send_message) == "scheduler"
+    assert refusal(person("owner", source="web", scheduler=True), send_message) == "scheduler"
+    assert refusal(agent(scheduler=True, grants=names("send_message")), send_message) == "scheduler"
     assert refusal(agent(scheduler=True), stand_ins.web_search) is None
 
 
 def test_nobody_is_asked_in_an_unattended_session() -> None:
-    asking = replace(stand_ins.ask_owner, scheduler_blocked=False)
+    asking = replace(ask_owner, scheduler_blocked=False)
     assert refusal(agent(unattended=True), asking) == "unattended"
     assert refusal(agent(), asking) is None
 
 
 def test_the_networking_filter_is_off_unless_set_and_only_for_sessions_of_agents() -> None:
-    tool = stand_ins.send_message
+    tool = send_message
     assert refusal(agent(source="agent"), tool) is None
     assert refusal(agent(source="agent", restrict_networking=True), tool) == "source"
     assert refusal(agent(source="telegram", restrict_networking=True), tool) is None
@@ -180,7 +183,7 @@ def test_the_networking_filter_is_off_unless_set_and_only_for_sessions_of_agents
 
 @pytest.mark.parametrize(("depth", "expected"), [(1, None), (2, None), (3, "depth"), (4, "depth")])
 def test_the_third_agent_of_a_chain_sends_no_messages(depth: int, expected: str | None) -> None:
-    assert refusal(agent(depth=depth), stand_ins.send_message) == expected
+    assert refusal(agent(depth=depth), send_message) == expected
 
 
 def test_what_acts_on_a_bound_issue_or_project_needs_one() -> None:
@@ -210,6 +213,15 @@ def test_a_budget_that_is_used_up_closes_the_tools_that_draw_on_it() -> None:
     assert refusal(person("owner", exhausted=names("credits")), tool) == "budget"
 
 
+def test_without_credits_an_agent_can_observe_and_no_more() -> None:
+    tools = [replace(ping, tier=tier) for tier in ("observe", "act", "destructive", "privileged")]
+    spent = agent(exhausted=names("credits"), grants=names("ping"))
+    assert [refusal(spent, tool) for tool in tools] == [None, "budget", "budget", "budget"]
+    assert "grant_credits" in decide(spent, tools[1]).hint
+    other = agent(exhausted=names("messages"), grants=names("ping"))
+    assert [refusal(other, tool) for tool in tools] == [None] * 4
+
+
 def test_the_gate_asks_by_mode_and_tier() -> None:
     tiers = ("observe", "act", "destructive", "privileged")
     tools = [replace(ping, tier=tier) for tier in tiers]
@@ -235,7 +247,7 @@ def test_in_an_unattended_session_the_gate_denies_instead_of_asking() -> None:
 
 def test_explain_names_where_the_tool_comes_from_and_every_layer_that_refuses() -> None:
     actor = agent(permissions=names(), disallowed=names("send_message"), depth=3)
-    verdicts = {verdict.layer: verdict for verdict in explain(actor, stand_ins.send_message)}
+    verdicts = {verdict.layer: verdict for verdict in explain(actor, send_message)}
     refusing = [layer for layer, verdict in verdicts.items() if verdict.outcome != "allow"]
     assert refusing == ["role", "disallowed", "depth"]
     sources = {

@@ -41,7 +41,8 @@ async def test_a_grant_opens_one_tool_for_one_agent_privileged_or_not(fleet: Fle
     made = await own(fleet, "grant_tool", agent="ada", tool="corvid_grant_credits", reason="payday")
     assert (made.tool, made.reason, made.expires_at, made.revoked) == ("grant_credits", "payday", None, False)
     assert fleet.names(fleet.actor(agent="ada")) == {"ping", "grant_credits"}
-    assert (await fleet.call(fleet.actor(agent="ada"), "grant_credits")).did == "grant_credits"
+    paid = await fleet.call(fleet.actor(agent="ada"), "grant_credits", wallet_address="w", amount=1)
+    assert paid.available == 1
     assert "grant_credits" not in fleet.names(fleet.actor())
     await own(fleet, "grant_tool", agent="ada", tool="get_issue")
     assert "get_issue" in fleet.names(fleet.actor(agent="ada"))

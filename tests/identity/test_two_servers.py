@@ -24,7 +24,7 @@ def pair(database_url: str, make_fleet: Callable[..., Fleet]) -> tuple[Fleet, Fl
 async def test_what_is_granted_and_revoked_in_one_counts_in_the_other(pair: tuple[Fleet, Fleet]) -> None:
     here, there = pair
     made = await own(here, "grant_tool", agent="default", tool="grant_credits")
-    await there.call(there.actor(), "grant_credits")
+    await there.call(there.actor(), "grant_credits", wallet_address="w", amount=1)
     await own(there, "revoke_grant", id=made.id)
     with pytest.raises(PermissionDenied):
         await here.call(here.actor(), "grant_credits")
@@ -58,7 +58,7 @@ async def test_an_open_session_of_the_other_server_follows(pair: tuple[Fleet, Fl
     await has_it(session, "grant_credits", False)
     made = await own(here, "grant_tool", agent="default", tool="grant_credits")
     await has_it(session, "grant_credits", True)
-    await there.call(await session.actor(), "grant_credits")
+    await there.call(await session.actor(), "grant_credits", wallet_address="w", amount=1)
     await own(here, "revoke_grant", id=made.id)
     await has_it(session, "grant_credits", False)
 

@@ -47,9 +47,9 @@ async def test_mode_and_networking_filter_count_from_the_next_call_on(fleet: Fle
     assert "web_search" in fleet.names(fleet.actor())
     await own(fleet, "update_agent", agent="default", mode="autonomy", restrict_networking=True)
     await fleet.call(fleet.actor(), "web_search")
-    await fleet.call(fleet.actor(), "send_message")
+    await fleet.call(fleet.actor(), "discover_agent")
     with pytest.raises(PermissionDenied) as refused:
-        await fleet.call(fleet.actor(source="agent"), "send_message")
+        await fleet.call(fleet.actor(source="agent"), "discover_agent")
     assert refused.value.layer == "source"
 
 

@@ -194,8 +194,8 @@ def _source(actor: Actor, tool: Tool) -> Refusal:
 def _depth(actor: Actor, tool: Tool) -> Refusal:
     if tool.max_depth is None or actor.depth < tool.max_depth:
         return None
-    reason = f"depth {actor.depth} has reached the maximum of {tool.max_depth}; deeper chains of agents could deadlock"
-    return _deny("depth", reason, "answer with what you know")
+    reason = f"Cannot {tool.title.lower()}: invocation depth {actor.depth} exceeds maximum of {tool.max_depth}."
+    return _deny("depth", reason, "answer with what you know; deeper chains of agents could wait for each other")
 
 
 def _binding(actor: Actor, tool: Tool) -> Refusal:
@@ -221,6 +221,8 @@ def _trust(actor: Actor, tool: Tool) -> Refusal:
 
 
 def _budget(actor: Actor, tool: Tool) -> Refusal:
+    if "credits" in actor.exhausted and tool.tier != "observe":
+        return _deny("budget", "the credits are used up", "work with tools that observe, or wait for grant_credits")
     if tool.budget is None or tool.budget not in actor.exhausted:
         return None
     return _deny("budget", f"the budget {tool.budget} is used up", "wait until it is renewed, or ask the owner")

@@ -339,7 +339,12 @@ def explain_access(ctx: Context, args: ExplainAccess) -> Explanation:
         raise NotFound(
             f"the agent {agent.name} has no role in the project {project.slug}", hint="set_project_members lets it in"
         )
-    resolver = Resolver(ctx.platform.registry, me.services, hide_unavailable=me.hide_unavailable)
+    resolver = Resolver(
+        ctx.platform.registry,
+        me.services,
+        hide_unavailable=me.hide_unavailable,
+        budgets=ctx.platform.facts.get("budgets"),
+    )
     actor = resolver.resolve(ctx.tx, binding).actor
     decision = decide(actor, found)
     return Explanation(

@@ -101,6 +101,14 @@ class Notes(Protocol):
         ...
 
 
+class Budgets(Protocol):
+    """What agents may spend. The ledger offers it; without one no budget is ever used up."""
+
+    def exhausted(self, tx: Tx, tenant: str, agent: str) -> frozenset[str]:
+        """The budgets that the agent of this id has used up."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a session acts, and until when that is known."""

@@ -15,7 +15,7 @@ from rookery.core.registry import Registry
 from rookery.core.tool import PROFILES, plain_name
 from rookery.db.tx import Tx
 from rookery.identity.access import AccessStore, token_row
-from rookery.identity.binding import Binding, BoundIssues, Notes, TokenIdentity, Visitor, find_place
+from rookery.identity.binding import Binding, BoundIssues, Budgets, Notes, TokenIdentity, Visitor, find_place
 from rookery.identity.presets import PRESETS
 from rookery.identity.store import DEFAULT_AGENT, IdentityStore, now_ms
 
@@ -91,7 +91,8 @@ class Resolver:
 
     `scope_map` says which scopes of another issuer stand for which of ours as well. Without `scope_checks` a token of
     another issuer need not carry scopes to act as one of our agents; whoever is no agent has its scopes and no more.
-    Without `issues` a session is bound to whatever issue it names. Without `notes` no profile has any.
+    Without `issues` a session is bound to whatever issue it names. Without `notes` no profile has any, and without
+    `budgets` nobody has used one up.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Resolver:
         scope_checks: bool = True,
         issues: BoundIssues | None = None,
         notes: Notes | None = None,
+        budgets: Budgets | None = None,
     ) -> None:
         self._registry = registry
         self._services = services
@@ -112,6 +114,7 @@ class Resolver:
         self._scope_checks = scope_checks
         self._issues = issues
         self._notes = notes
+        self._budgets = budgets
 
     def resolve(self, tx: Tx, binding: Binding) -> Resolved:
         """The actor of a binding, as the database has it now. Unknown names are refused."""
@@ -163,6 +166,7 @@ class Resolver:
             "restrict_networking": agent.restrict_networking,
             "mode": agent.mode,
             "trust": agent.trust,
+            "exhausted": self._budgets.exhausted(store.tx, store.tenant, agent.id) if self._budgets else NOTHING,
             "bundle_tools": self._tools(mine, rows),
             "project_bundle_tools": self._tools(ours, rows),
             "grants": frozenset(row.tool for row in live),

@@ -1,0 +1,1 @@
+"""Credits: accounts, an append-only double-entry ledger of everything that changed them, and the rates."""

@@ -1,0 +1,296 @@
+"""Moves credits. Every change is a transaction whose legs add up to zero, and no balance ever goes below zero."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from rookery.core.admission import storable
+from rookery.core.errors import Conflict, NotFound, ValidationFailed
+from rookery.core.ids import new_id
+from rookery.db.clock import DbNow, now_ms
+from rookery.db.tx import Tx
+from rookery.identity.tables import EPOCH
+from rookery.ledger.rates import rates_of, set_rate
+from rookery.ledger.tables import credit_accounts, credit_legs, credit_transactions
+from rookery.ledger.verify import faults
+
+Row = sa.Row[Any]
+Type = Literal["purchase", "deduction", "agent_message", "reserve", "release", "grant", "refund"]
+Spending = Literal["deduction", "agent_message"]
+AGENT = "agent:"
+MAX_AMOUNT = 1_000_000_000
+MAX_BALANCE = 2**53 - 1
+"""What every reader of JSON can still tell apart."""
+MAX_WALLET, MAX_REFERENCE = 200, 500
+MICROS = 1_000_000
+
+_a, _t = credit_accounts.c, credit_transactions.c
+_MINE = (_a.tenant == sa.bindparam("of_tenant"), _a.wallet_address == sa.bindparam("of_wallet"))
+_ACCOUNT = sa.select(credit_accounts).where(*_MINE)
+_BY_KEY = sa.select(credit_transactions).where(
+    _t.tenant == sa.bindparam("of_tenant"),
+    _t.wallet_address == sa.bindparam("of_wallet"),
+    _t.key == sa.bindparam("of_key"),
+)
+
+
+def _by(name: str) -> sa.BindParameter[int]:
+    return sa.bindparam(name, type_=sa.BigInteger)
+
+
+_AFTER = {
+    "available": _a.available + _by("available_by"),
+    "reserved": _a.reserved + _by("reserved_by"),
+    "total_purchased": _a.total_purchased - _by("issued_by"),
+    "total_consumed": _a.total_consumed + _by("consumed_by"),
+}
+# The guard is in the statement: of changes at the same moment no more pass than there are credits for.
+_MOVE = (
+    sa.update(credit_accounts)
+    .where(*_MINE, *(sa.between(after, 0, MAX_BALANCE) for after in _AFTER.values()))
+    .values(**_AFTER, transactions=_a.transactions + 1, updated_ms=DbNow())
+    .returning(credit_accounts)
+)
+
+
+def _opening(dialect: str) -> sa.Executable:
+    """Makes the account if there is none, and locks it until the commit."""
+    insert = (sqlite if dialect == "sqlite" else postgresql).insert(credit_accounts)
+    zero = dict.fromkeys(("available", "reserved", "total_purchased", "total_consumed", "transactions"), 0)
+    return insert.values(
+        tenant=sa.bindparam("of_tenant"),
+        wallet_address=sa.bindparam("of_wallet"),
+        created_ms=DbNow(),
+        updated_ms=DbNow(),
+        **zero,
+    ).on_conflict_do_update(index_elements=[_a.tenant, _a.wallet_address], set_={"updated_ms": _a.updated_ms})
+
+
+_OPEN = {dialect: _opening(dialect) for dialect in ("sqlite", "postgresql")}
+_ADD = sa.insert(credit_transactions).returning(credit_transactions)
+_ADD_LEGS = sa.insert(credit_legs)
+
+
+class InsufficientCredits(Conflict):
+    """There are not as many credits available as something costs. Nothing was changed."""
+
+    code = "INSUFFICIENT_CREDITS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a wallet has. `available` can be spent, `reserved` is held back; the totals only tell of the past."""
+
+    wallet_address: str
+    available: int = 0
+    reserved: int = 0
+    total_purchased: int = 0
+    total_consumed: int = 0
+
+    @property
+    def balance(self) -> int:
+        return self.available + self.reserved
+
+
+def wallet_of(agent_id: str) -> str:
+    """The wallet that an agent has from the start, by its id."""
+    return f"{AGENT}{agent_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Post:
+    """One transaction that is wanted."""
+
+    wallet: str
+    type: Type
+    amount: int
+    legs: Mapping[str, int]
+    reference: str
+    key: str | None
+    subject: str | None
+
+
+class Ledger:
+    """The accounts of one tenant. A wallet that nobody has used yet has an account of zero.
+
+    Amounts are whole credits from 1 to 1,000,000,000. With a `key` the same change is made once for the wallet, however
+    often it is asked for: later calls return the first transaction, and a Conflict if they ask for another change.
+    """
+
+    def __init__(self, tx: Tx, tenant: str, subject: str | None = None) -> None:
+        self.tx = tx
+        self.tenant = tenant
+        self.subject = subject
+
+    def account(self, wallet: str) -> Account:
+        """What the wallet has now."""
+        row = self.tx.one(_ACCOUNT, self._of(wallet)) if storable(wallet) else None
+        if row is None:
+            return Account(wallet_address=wallet)
+        return Account(
+            wallet_address=wallet,
+            available=row.available,
+            reserved=row.reserved,
+            total_purchased=row.total_purchased,
+            total_consumed=row.total_consumed,
+        )
+
+    def of_agent(self, agent_id: str) -> Account:
+        """What the agent's own wallet has now."""
+        return self.account(wallet_of(agent_id))
+
+    def grant(self, wallet: str, amount: int, reference: str, key: str | None = None) -> Row:
+        """Give credits to a wallet."""
+        return self._give(wallet, "grant", amount, reference, key)
+
+    def purchase(self, wallet: str, micro_algos: int, txid: str) -> Row:
+        """Credit what was paid in millionths of an Algo, at today's rate, rounded down; once for each `txid`."""
+        bought = micro_algos * self.config()["credits_per_algo"] // MICROS
+        return self._give(wallet, "purchase", bought, txid, f"purchase:{txid}")
+
+    def deduct(self, wallet: str, kind: Spending, amount: int, reference: str, key: str | None = None) -> Row:
+        """Spend available credits, or InsufficientCredits."""
+        return self._post(wallet, kind, amount, {"available": -amount, "consumed": amount}, reference, key)
+
+    def refund(self, wallet: str, amount: int, reference: str, key: str | None = None) -> Row:
+        """Give back what was spent; more than that is a Conflict."""
+        return self._post(wallet, "refund", amount, {"consumed": -amount, "available": amount}, reference, key)
+
+    def reserve(self, wallet: str, amount: int, reference: str, key: str | None = None) -> Row:
+        """Hold available credits back, or InsufficientCredits. The `id` of the result is that of the reservation."""
+        return self._post(wallet, "reserve", amount, {"available": -amount, "reserved": amount}, reference, key)
+
+    def release(self, reservation_id: str) -> Row:
+        """Make reserved credits available again. A reservation ends once: if it was settled, this is a Conflict."""
+        return self.settle(reservation_id, 0)
+
+    def settle(self, reservation_id: str, spent: int, kind: Spending = "deduction") -> Row:
+        """Spend so much of a reservation and make the rest available again. It ends by this, once."""
+        held = self.transaction(reservation_id)
+        if held is None or held.type != "reserve":
+            raise NotFound(f"there is no reservation {reservation_id}", hint="use the id that reserve returned")
+        if type(spent) is not int or not 0 <= spent <= held.amount:
+            raise ValidationFailed(f"of {held.amount} reserved credits {spent} cannot be spent", hint="reserve more")
+        legs = {"reserved": -held.amount, "consumed": spent, "available": held.amount - spent}
+        given = {bucket: amount for bucket, amount in legs.items() if amount}
+        ending: Type = kind if spent else "release"
+        key = f"end:{reservation_id}"
+        return self._post(held.wallet_address, ending, spent or held.amount, given, held.reference, key)
+
+    def transaction(self, transaction_id: str) -> Row | None:
+        """The transaction of this id, or None."""
+        mine = (_t.tenant == self.tenant, _t.id == transaction_id)
+        return self.tx.one(sa.select(credit_transactions).where(*mine)) if storable(transaction_id) else None
+
+    def history(self, wallet: str, limit: int = 50, before: int | None = None) -> Sequence[Row]:
+        """The transactions of a wallet, newest first; those with a `number` below `before`."""
+        mine = [_t.tenant == self.tenant, _t.wallet_address == wallet]
+        if before is not None:
+            mine.append(_t.number < before)
+        return self.tx.all(sa.select(credit_transactions).where(*mine).order_by(_t.number.desc()).limit(limit))
+
+    def config(self) -> dict[str, int]:
+        """The six rates that are in force."""
+        return rates_of(self.tx, self.tenant)
+
+    def set_config(self, key: str, value: int) -> None:
+        """Change one rate of this tenant."""
+        set_rate(self.tx, self.tenant, key, value, self.subject or "")
+
+    def verify(self) -> list[str]:
+        """What is wrong with the books, a sentence each; empty if history and balances agree to the credit."""
+        return faults(self.tx, self.tenant)
+
+    def _of(self, wallet: str) -> dict[str, Any]:
+        return {"of_tenant": self.tenant, "of_wallet": wallet}
+
+    def _give(self, wallet: str, kind: Type, amount: int, reference: str, key: str | None) -> Row:
+        return self._post(wallet, kind, amount, {"issued": -amount, "available": amount}, reference, key)
+
+    def _post(
+        self, wallet: str, kind: Type, amount: int, legs: Mapping[str, int], reference: str, key: str | None
+    ) -> Row:
+        """Check what is wanted and make the transaction, unless its key says that it was made already."""
+        _check(wallet, amount, reference)
+        wanted = _Post(
+            wallet=wallet, type=kind, amount=amount, legs=legs, reference=reference, key=key, subject=self.subject
+        )
+        return self._first(wanted) or self._make(wanted)
+
+    def _first(self, wanted: _Post) -> Row | None:
+        """The transaction that the key stands for, if there is one. Otherwise nobody else makes it from here on."""
+        if wanted.key is None:
+            return None
+        same = {**self._of(wanted.wallet), "of_key": wanted.key}
+        first = self.tx.one(_BY_KEY, same)
+        if first is None:
+            # Whoever has the account's row decides; a transaction that was under way is visible after the wait.
+            self.tx.run(_OPEN[self.tx.dialect], [self._of(wanted.wallet)])
+            first = self.tx.one(_BY_KEY, same)
+        if first is not None and (first.type, first.amount) != (wanted.type, wanted.amount):
+            raise Conflict(
+                f"the key {wanted.key} stands for another transaction: {first.type} of {first.amount}",
+                hint="use a new key for another change",
+            )
+        return first
+
+    def _make(self, wanted: _Post) -> Row:
+        account = self._moved(wanted)
+        made = self.tx.one(
+            _ADD,
+            {
+                "id": new_id("ctx"),
+                "tenant": self.tenant,
+                "wallet_address": wanted.wallet,
+                "number": account.transactions,
+                "type": wanted.type,
+                "amount": wanted.amount,
+                "balance_after": account.available + account.reserved,
+                "reference": wanted.reference,
+                "key": wanted.key,
+                "subject": wanted.subject,
+                "created_ms": now_ms(self.tx),
+            },
+        )
+        assert made is not None
+        common = {"transaction_id": made.id, "tenant": self.tenant, "wallet_address": wanted.wallet}
+        self.tx.run(_ADD_LEGS, [{**common, "bucket": name, "amount": amount} for name, amount in wanted.legs.items()])
+        before = account.available - wanted.legs.get("available", 0)
+        if wanted.wallet.startswith(AGENT) and (before > 0) != (account.available > 0):
+            # Open sessions of the agent may have lost or won tools by this.
+            self.tx.bump(EPOCH)
+        return made
+
+    def _moved(self, wanted: _Post) -> Row:
+        """The account after the change, or why there is none."""
+        of = self._of(wanted.wallet)
+        change = {f"{name}_by": wanted.legs.get(name, 0) for name in ("available", "reserved", "issued", "consumed")}
+        account = self.tx.one(_MOVE, {**of, **change})
+        if account is None:
+            self.tx.run(_OPEN[self.tx.dialect], [of])
+            account = self.tx.one(_MOVE, {**of, **change})
+        if account is not None:
+            return account
+        there = self.account(wanted.wallet)
+        if there.available + wanted.legs.get("available", 0) < 0:
+            raise InsufficientCredits(
+                f"{wanted.wallet} has {there.available} credits available and {wanted.amount} are needed",
+                hint="the owner can give more: grant_credits",
+            )
+        if wanted.type == "refund" and there.total_consumed < wanted.amount:
+            raise Conflict(f"{wanted.wallet} has spent only {there.total_consumed} credits", hint="refund no more")
+        raise Conflict(f"{wanted.wallet} cannot hold {wanted.amount} more credits", hint="use another wallet")
+
+
+def _check(wallet: str, amount: int, reference: str) -> None:
+    if not 1 <= len(wallet) <= MAX_WALLET or not wallet.isprintable() or wallet != wallet.strip():
+        raise ValidationFailed("a wallet address has 1 to 200 characters", hint="nothing was changed")
+    if type(amount) is not int or not 1 <= amount <= MAX_AMOUNT:
+        raise ValidationFailed(
+            f"an amount is a whole number of credits from 1 to {MAX_AMOUNT}", hint="nothing was changed"
+        )
+    if len(reference) > MAX_REFERENCE or not storable(reference):
+        raise ValidationFailed(f"a reference has at most {MAX_REFERENCE} characters", hint="nothing was changed")
