@@ -34,9 +34,12 @@ def test_the_report_counts_by_owner(terminal: Terminal) -> None:
 def test_a_key_is_rotated_and_the_old_one_opens_nothing_any_more(tmp_path: Path) -> None:
     plain = Terminal(tmp_path)
     remember(plain, "deploy", "Deploys need the staging flag")
+    channel = {"action": "set", "channel_type": "webhook", "config": {"url": "https://hooks.example.org/x"}}
+    plain.ok("call", "configure_notifications", json.dumps(channel), "--as-owner")
     assert "no key is set" in plain.fails("memory", "rotate-key")
     first = Terminal(tmp_path, ROOKERY_MNEMONIC=WORDS)
-    assert first.json("memory", "rotate-key", "--json")["memories"] == 1
+    told = first.json("memory", "rotate-key", "--json")
+    assert (told["memories"], told["channels"]) == (1, 1)
     assert first.ok("memory", "show", "deploy").strip() == "Deploys need the staging flag"
     second = Terminal(tmp_path, ROOKERY_MNEMONIC=OTHER_WORDS)
     assert "sealed with another key" in second.fails("memory", "list")

@@ -22,6 +22,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "token": ("token", "Bearer tokens for clients that connect over HTTP."),
     "projects": ("projects", "Projects that sessions are bound to."),
     "issues": ("issues", "Issues of a project, and moving them on."),
+    "asks": ("asks", "What agents ask you, and how to answer."),
+    "answer": ("asks", "Answer an agent: by the number of an option, or in your own words."),
     "memory": ("memory", "Memories of agents, and the key that seals them."),
     "knowledge": ("knowledge", "Documents of a project that agents can search."),
     "schedules": ("schedules", "Schedules of agents, and what awaits approval."),

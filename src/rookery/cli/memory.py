@@ -84,6 +84,7 @@ def rotate_key(old_mnemonic_file: str | None, old_key_file: str | None, home: st
     from rookery.domains.memory.file_copies import repair_copies
     from rookery.domains.memory.file_store import MemoryFiles
     from rookery.domains.memory.rotation import rotate
+    from rookery.domains.owner.channel_seal import ChannelSeal
     from rookery.sealing.keyring import Keyring, load_keyring
     from rookery.server.launch import only_owner
 
@@ -100,10 +101,13 @@ def rotate_key(old_mnemonic_file: str | None, old_key_file: str | None, home: st
         files = 0
         while done := database.direct(lambda tx: MemoryFiles(tx, cast("Keyring | None", old)).reseal(new), write=True):
             files += done
+        channels = 0
+        while done := database.direct(lambda tx: ChannelSeal(tx, cast("Keyring | None", old)).reseal(new), write=True):
+            channels += done
         # Last, since it takes away what is left of plain text in the database, that of the files too.
         resealed = rotate(database, old, new, hide_keys=settings.memory_hide_keys)
         repair_copies(database, settings.home)
-    fields({"memories": resealed, "files": files}, as_json=as_json)
+    fields({"memories": resealed, "files": files, "channels": channels}, as_json=as_json)
 
 
 def _old_keyring(mnemonic_file: str | None, key_file: str | None) -> Any:

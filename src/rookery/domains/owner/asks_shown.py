@@ -1,0 +1,73 @@
+"""Asks as their readers see them: the one who asked, and those who answer."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rookery.db.clock import now_ms
+from rookery.db.tx import Tx
+from rookery.domains.owner.answering import numbered
+from rookery.domains.owner.asks_store import SHORT_ID, Row
+from rookery.domains.owner.tables import ANSWERED, EXPIRED, OPEN
+from rookery.identity.store import IdentityStore
+
+LATER = "No answer yet: use your best judgement. The question stays open; check_answer shows the answer when it comes."
+
+
+def outcome(row: Row) -> dict[str, Any]:
+    """What the asker reads: the answer, or that there is none yet and under which id it will be found."""
+    shown: dict[str, Any] = {"ask_id": row.id, "status": row.status}
+    if row.status == ANSWERED:
+        return {
+            **shown,
+            "answer": row.answer["text"],
+            "option": row.answer["option"],
+            "answered_by": row.answered_by,
+            "via": row.answered_via,
+            "answered_ms": row.answered_ms,
+        }
+    note = LATER if row.status == OPEN else f"Nobody will answer, it has {_ended(row.status)}: use your best judgement."
+    return {**shown, "note": note}
+
+
+def _ended(status: str) -> str:
+    return "expired" if status == EXPIRED else f"been {status}"
+
+
+def told(shown: Mapping[str, Any]) -> str:
+    """The same as text."""
+    if shown["status"] != ANSWERED:
+        return f"{shown['note']}\nask_id: {shown['ask_id']}"
+    chosen = "" if shown["option"] is None else f"Option {shown['option']}: "
+    return (
+        f"{chosen}{shown['answer']}\nanswered by {shown['answered_by']} via {shown['via']}; ask_id: {shown['ask_id']}"
+    )
+
+
+def listed(tx: Tx, tenant: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """What people read: who asks what, with what to answer, and how many of those shown are alike."""
+    names = {agent.id: agent.name for agent in IdentityStore(tx, tenant).agents()} if rows else {}
+    now = now_ms(tx) if rows else 0
+    alike = Counter((row.agent_id, row.kind, row.batch_key) for row in rows if row.status == OPEN)
+    return [
+        {
+            "id": row.id,
+            "short": row.id[:SHORT_ID],
+            "status": EXPIRED if row.status == OPEN and row.expires_ms <= now else row.status,
+            "kind": row.kind,
+            "agent": names.get(row.agent_id, row.agent_id),
+            "question": row.question,
+            "options": numbered(row.options),
+            "context": row.context,
+            "subject": row.subject,
+            "session": row.session,
+            "waited_s": max(0, (row.answered_ms or now) - row.created_ms) // 1000,
+            "expires_ms": row.expires_ms,
+            "similar": max(0, alike[row.agent_id, row.kind, row.batch_key] - 1),
+            "answer": None if row.answer is None else row.answer["text"],
+            "option": None if row.answer is None else row.answer["option"],
+            "answered_by": row.answered_by,
+            "via": row.answered_via,
+        }
+        for row in rows
+    ]

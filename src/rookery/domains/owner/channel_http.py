@@ -1,0 +1,199 @@
+"""Channels that are told by HTTP. Each sends one request and returns what the other side calls the message."""
+
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import quote, urlsplit
+
+from rookery.core.errors import RateLimited, ServiceUnavailable, ValidationFailed
+from rookery.domains.owner.channel_notice import Notice, cut
+from rookery.outgoing.client import Answer, GuardedClient
+
+Config = Mapping[str, str]
+COLOURS = {"info": 0x3498DB, "success": 0x2ECC71, "warning": 0xF39C12, "error": 0xE74C3C}
+PRIORITIES = {"info": 3, "success": 3, "warning": 4, "error": 5}
+DISCORD_HOSTS = ("discord.com", "discordapp.com")
+MAX_REF = 200
+_REPO = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+_WORD = re.compile(r"[a-z_]{1,60}")
+
+
+async def discord(client: GuardedClient, config: Config, notice: Notice) -> str | None:
+    """A webhook of a channel. Nobody is mentioned, whatever the text says."""
+    await check_discord(client, config)
+    embed = {
+        "title": notice.headline,
+        "description": notice.body(4000),
+        "color": COLOURS[notice.level],
+    }
+    address = config["webhook_url"]
+    address += ("&" if "?" in address else "?") + "wait=true"
+    answer = await _post(client, "discord", address, {"embeds": [embed], "allowed_mentions": {"parse": []}})
+    return _ref(_inside(answer, "id"))
+
+
+async def check_discord(client: GuardedClient, config: Config) -> None:
+    """Refuse a webhook that is not Discord's, unless the owner allowed its host."""
+    parts = urlsplit(config["webhook_url"])
+    host = (parts.hostname or "").rstrip(".")
+    ours = any(host == known or host.endswith(f".{known}") for known in DISCORD_HOSTS)
+    if not ours and not client.named(host, parts.port or 443):
+        raise ValidationFailed("webhook_url is not at discord.com", hint="copy it from the channel's integrations")
+
+
+async def slack(client: GuardedClient, config: Config, notice: Notice) -> str | None:
+    """A bot's message, or an incoming webhook. Signs that would mention people are taken literally."""
+    text = f"*{_slack_text(notice.headline)}*\n{_slack_text(notice.body(30_000))}"
+    if "bot_token" not in config or "channel" not in config:
+        await _post(client, "slack", config["webhook_url"], {"text": text})
+        return None
+    base = config.get("api_url", "https://slack.com/api")
+    answer = await _post(
+        client,
+        "slack",
+        f"{base.rstrip('/')}/chat.postMessage",
+        {"channel": config["channel"], "text": text},
+        {"authorization": f"Bearer {config['bot_token']}"},
+    )
+    if _inside(answer, "ok") is not True:
+        # Slack says 200 to everything.
+        said = _inside(answer, "error")
+        reason = said if isinstance(said, str) and _WORD.fullmatch(said) else "no reason"
+        if reason in ("ratelimited", "rate_limited", "fatal_error", "internal_error", "service_unavailable"):
+            raise ServiceUnavailable(f"slack refused the message ({reason})")
+        raise ValidationFailed(f"slack refused the message ({reason})", hint="check bot_token and channel")
+    return _ref(_inside(answer, "ts"))
+
+
+async def telegram(client: GuardedClient, config: Config, notice: Notice) -> str | None:
+    """A bot's message, as plain text: marks in it mean nothing."""
+    base = config.get("api_url", "https://api.telegram.org").rstrip("/")
+    address = f"{base}/bot{quote(config['bot_token'], safe=':')}/sendMessage"
+    sent = {"chat_id": config["chat_id"], "text": cut(f"{notice.headline}\n\n", 300) + notice.body(3700)}
+    answer = await _post(client, "telegram", address, sent)
+    return _ref(_inside(answer, "result", "message_id"))
+
+
+async def whatsapp(client: GuardedClient, config: Config, notice: Notice) -> str | None:
+    """A text by the Cloud API."""
+    base = config.get("api_url", "https://graph.facebook.com/v21.0").rstrip("/")
+    sent = {
+        "messaging_product": "whatsapp",
+        "to": config["recipient_phone"],
+        "type": "text",
+        "text": {"body": f"{notice.headline}\n\n{notice.body(3700)}"},
+    }
+    answer = await _post(
+        client,
+        "whatsapp",
+        f"{base}/{quote(config['phone_number_id'], safe='')}/messages",
+        sent,
+        {"authorization": f"Bearer {config['access_token']}"},
+    )
+    return _ref(_inside(answer, "messages", 0, "id"))
+
+
+async def signal(client: GuardedClient, config: Config, notice: Notice) -> str | None:
+    """A text by signal-cli's REST server, which usually runs on this machine and then has to be allowed."""
+    base = config.get("api_url", "http://localhost:8080").rstrip("/")
+    sent = {
+        "message": f"{notice.headline}\n\n{notice.body(5000)}",
+        "number": config["sender_number"],
+        "recipients": [config["recipient_number"]],
+    }
+    return _ref(_inside(await _post(client, "signal", f"{base}/v2/send", sent), "timestamp"))
+
+
+async def ntfy(client: GuardedClient, config: Config, notice: Notice) -> str | None:
+    """A message to a topic."""
+    headers = {"authorization": f"Bearer {config['token']}"} if "token" in config else {}
+    text = notice.body(4000)
+    sent = {
+        "topic": config["topic"],
+        "title": notice.headline,
+        # The server counts bytes, of which a character has up to four.
+        "message": text if len(text.encode()) <= 4000 else notice.body(1000),
+        "priority": PRIORITIES[notice.level],
+        "tags": [notice.level],
+    }
+    answer = await _post(client, "ntfy", config.get("server_url", "https://ntfy.sh"), sent, headers)
+    return _ref(_inside(answer, "id"))
+
+
+async def webhook(client: GuardedClient, config: Config, notice: Notice) -> str | None:
+    """JSON to any address; with a `secret`, signed with HMAC-SHA256."""
+    content = json.dumps(notice.as_json(), ensure_ascii=False).encode()
+    headers = {"content-type": "application/json", "x-rookery-delivery": notice.delivery}
+    if "secret" in config:
+        digest = hmac.digest(config["secret"].encode(), content, "sha256").hex()
+        headers["x-rookery-signature"] = f"sha256={digest}"
+    _check("webhook", await client.request("POST", config["url"], content=content, headers=headers, plain=True))
+    return None
+
+
+async def github(client: GuardedClient, config: Config, notice: Notice) -> str | None:
+    """An issue in a repository."""
+    if not _REPO.fullmatch(config["repo"]):
+        raise ValidationFailed("config: repo must be owner/name")
+    kinds = ["rookery-question", "awaiting-response"] if notice.about == "ask" else ["rookery-notification"]
+    named = [label.strip() for label in config.get("labels", "").split(",") if label.strip()]
+    sent = {
+        "title": notice.headline,
+        "body": notice.body(),
+        "labels": named or [*kinds, *([notice.level] if notice.about == "notification" else [])],
+    }
+    base = config.get("api_url", "https://api.github.com").rstrip("/")
+    headers = {
+        "authorization": f"Bearer {config['token']}",
+        "accept": "application/vnd.github+json",
+        "x-github-api-version": "2022-11-28",
+    }
+    answer = await _post(client, "github", f"{base}/repos/{config['repo']}/issues", sent, headers)
+    return _ref(_inside(answer, "html_url") or _inside(answer, "number"))
+
+
+async def _post(
+    client: GuardedClient, channel: str, address: str, sent: Any, headers: Mapping[str, str] | None = None
+) -> Answer:
+    answer = await client.request("POST", address, json=sent, headers=headers)
+    _check(channel, answer)
+    return answer
+
+
+def _check(channel: str, answer: Answer) -> None:
+    """Raise unless the message was taken. What a second try cannot mend is not tried again."""
+    if answer.ok:
+        return
+    said = f"{channel} answered {answer.status}"
+    if answer.status == 429:
+        raise RateLimited(said)
+    if answer.status in (408, 425) or answer.status >= 500:
+        raise ServiceUnavailable(said)
+    raise ValidationFailed(said, hint="check the config of the channel")
+
+
+def _inside(answer: Answer, *path: str | int) -> Any:
+    """What is at a place in the JSON of an answer; None if there is no such place."""
+    found = answer.json()
+    for step in path:
+        if isinstance(step, str) and isinstance(found, dict):
+            found = cast("dict[str, Any]", found).get(step)
+        elif isinstance(step, int) and isinstance(found, list) and len(cast("list[Any]", found)) > step:
+            found = cast("list[Any]", found)[step]
+        else:
+            return None
+    return found
+
+
+def _ref(found: Any) -> str | None:
+    """A reference as both databases can keep it."""
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        return None
+    text = str(found)
+    return text if text.isprintable() and text.isascii() and 0 < len(text) <= MAX_REF else None
+
+
+def _slack_text(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

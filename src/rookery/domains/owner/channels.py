@@ -1,0 +1,196 @@
+"""The kinds of channels: what each needs to know, and how it tells something."""
+
+import contextlib
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from rookery.core.errors import RookeryError, ServiceUnavailable, TimedOut, ValidationFailed
+from rookery.domains.owner import channel_apprise, channel_http, channel_mail
+from rookery.domains.owner.channel_notice import Notice
+from rookery.outgoing.client import GuardedClient
+
+MAX_KEYS = 12
+MAX_VALUE = 4000
+Send = Callable[[GuardedClient, Mapping[str, str], Notice], Awaitable[str | None]]
+Check = Callable[[GuardedClient, Mapping[str, str]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelKind:
+    """`needs` are sets of keys, one of which has to be there in full; `environment` has variables that may stand in."""
+
+    send: Send
+    needs: tuple[frozenset[str], ...]
+    may: frozenset[str] = frozenset()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    plain: bool = False
+    """Whether http over the internet is good enough, since no secret is sent."""
+    people: bool = False
+    """Whether only people may set it up."""
+    check: Check | None = None
+    """What else is looked at before a config is kept; None: whether its addresses may be reached, and no more."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return self.may.union(*self.needs)
+
+
+KINDS: dict[str, ChannelKind] = {
+    "discord": ChannelKind(
+        send=channel_http.discord,
+        needs=(frozenset({"webhook_url"}),),
+        environment={"webhook_url": "DISCORD_WEBHOOK_URL"},
+        check=channel_http.check_discord,
+    ),
+    "slack": ChannelKind(
+        send=channel_http.slack,
+        needs=(frozenset({"bot_token", "channel"}), frozenset({"webhook_url"})),
+        may=frozenset({"api_url"}),
+        environment={"bot_token": "SLACK_BOT_TOKEN"},
+    ),
+    "telegram": ChannelKind(
+        send=channel_http.telegram,
+        needs=(frozenset({"bot_token", "chat_id"}),),
+        may=frozenset({"api_url"}),
+        environment={"bot_token": "TELEGRAM_BOT_TOKEN", "chat_id": "TELEGRAM_CHAT_ID"},
+    ),
+    "whatsapp": ChannelKind(
+        send=channel_http.whatsapp,
+        needs=(frozenset({"phone_number_id", "access_token", "recipient_phone"}),),
+        may=frozenset({"api_url"}),
+        environment={"access_token": "WHATSAPP_ACCESS_TOKEN"},
+    ),
+    "signal": ChannelKind(
+        send=channel_http.signal,
+        needs=(frozenset({"sender_number", "recipient_number"}),),
+        may=frozenset({"api_url"}),
+        environment={"sender_number": "SIGNAL_SENDER_NUMBER", "api_url": "SIGNAL_API_URL"},
+    ),
+    "email": ChannelKind(
+        send=channel_mail.email,
+        needs=(frozenset({"smtp_host", "from_address", "to_address"}),),
+        may=frozenset({"smtp_port", "security", "username", "password"}),
+        check=channel_mail.check_email,
+    ),
+    "ntfy": ChannelKind(
+        send=channel_http.ntfy, needs=(frozenset({"topic"}),), may=frozenset({"server_url", "token"})
+    ),
+    "webhook": ChannelKind(
+        send=channel_http.webhook, needs=(frozenset({"url"}),), may=frozenset({"secret"}), plain=True
+    ),
+    "github": ChannelKind(
+        send=channel_http.github,
+        needs=(frozenset({"repo", "token"}),),
+        may=frozenset({"labels", "api_url"}),
+        environment={"repo": "NOTIFICATION_GITHUB_REPO", "token": "GH_TOKEN"},
+    ),
+    "apprise": ChannelKind(
+        send=channel_apprise.apprise,
+        needs=(frozenset({"url"}),),
+        check=channel_apprise.check_apprise,
+        people=True,
+    ),
+}  # fmt: skip
+
+
+def kind_of(channel_type: str) -> ChannelKind:
+    """The kind, or ValidationFailed with those that there are."""
+    kind = KINDS.get(channel_type)
+    if kind is None:
+        raise ValidationFailed("there is no channel of this type", hint=f"one of {', '.join(sorted(KINDS))}")
+    return kind
+
+
+def read_config(channel_type: str, given: Mapping[str, Any], *, shared: bool) -> dict[str, str]:
+    """The config as it is kept, or ValidationFailed; values are never repeated.
+
+    `botToken` is `bot_token`, numbers are texts, and lists are texts with commas. What a variable of the server's
+    environment says may be missing, but only in a channel of people.
+    """
+    kind = kind_of(channel_type)
+    known = ", ".join(sorted(kind.keys))
+    if kind.people and not shared:
+        raise ValidationFailed(f"{channel_type} is set up by people", hint="use another type, or ask the owner")
+    if len(given) > MAX_KEYS or not (given or shared):
+        raise ValidationFailed(f"config needs 1 to {MAX_KEYS} keys", hint=f"{channel_type} takes {known}")
+    config: dict[str, str] = {}
+    for name, value in given.items():
+        key = _snake(name)
+        if key not in kind.keys:
+            # What was mistaken for a key may be a secret.
+            shown = name if re.fullmatch(r"[A-Za-z_]{1,24}", name) else "key of this name"
+            raise ValidationFailed(f"{channel_type} takes no {shown}", hint=f"it takes {known}")
+        if key in config:
+            raise ValidationFailed(f"config has {key} twice", hint="keep one of the two spellings")
+        config[key] = _value(key, value)
+    whole = completed(channel_type, config, shared=shared)
+    if not any(need <= whole.keys() for need in kind.needs):
+        missing = sorted(min((need - whole.keys() for need in kind.needs), key=len))
+        raise ValidationFailed(f"{channel_type} also needs {', '.join(missing)}", hint=f"it takes {known}")
+    return config
+
+
+def completed(channel_type: str, config: Mapping[str, str], *, shared: bool) -> dict[str, str]:
+    """The config with what the environment adds.
+
+    Nothing is added to a channel of an agent, nor to one whose server somebody chose: either could carry the owner's
+    secrets away.
+    """
+    chosen = any(key.endswith("_url") for key in config)
+    if not shared or chosen:
+        return dict(config)
+    kind = kind_of(channel_type)
+    added = {key: os.environ[name] for key, name in kind.environment.items() if os.environ.get(name)}
+    return {**added, **config}
+
+
+async def check_places(client: GuardedClient, channel_type: str, config: Mapping[str, str]) -> None:
+    """Refuse a complete config that leads to where nothing may be sent. A name that leads nowhere just now passes."""
+    kind = kind_of(channel_type)
+    for key, value in config.items():
+        with contextlib.suppress(ServiceUnavailable, TimedOut):
+            if key.endswith("_url") or (key == "url" and kind.check is None):
+                await client.check(value, plain=kind.plain)
+    if kind.check is not None:
+        with contextlib.suppress(ServiceUnavailable, TimedOut):
+            await kind.check(client, config)
+
+
+async def send_by(
+    client: GuardedClient, channel_type: str, config: Mapping[str, str], notice: Notice, *, shared: bool
+) -> str | None:
+    """Tell something; what the other side calls it, if it says so.
+
+    Raises what can be tried again as retryable errors, everything else as others. No error repeats a value of the
+    config, or anything else that the other side said.
+    """
+    kind = kind_of(channel_type)
+    whole = completed(channel_type, config, shared=shared)
+    if not any(need <= whole.keys() for need in kind.needs):
+        raise ValidationFailed(f"the config of {channel_type} is not complete any more", hint="set it again")
+    try:
+        return await kind.send(client, whole, notice)
+    except RookeryError:
+        raise
+    except Exception as error:
+        raise ServiceUnavailable(f"{channel_type} failed ({type(error).__name__})") from None
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+def _value(key: str, value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value)):
+        value = ",".join(cast("list[str]", value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise ValidationFailed(f"config: {key} must be text", hint="write it in quotes")
+    text = value.strip()
+    if not 0 < len(text) <= MAX_VALUE or not text.isprintable():
+        raise ValidationFailed(f"config: {key} must have 1 to {MAX_VALUE} characters on one line")
+    return text

@@ -1,0 +1,83 @@
+"""The jobs behind deliveries: one tells one thing by one channel, the other has an ask told by every channel."""
+
+import logging
+
+from rookery.core.call import Calls
+from rookery.core.errors import RookeryError
+from rookery.db.tx import Tx
+from rookery.domains.owner.channels import send_by
+from rookery.domains.owner.delivery_store import About, Deliveries
+from rookery.domains.owner.tables import asks
+from rookery.jobs.kinds import Ended, Finish, JobArgs, job
+from rookery.jobs.running import Running
+from rookery.jobs.store import Jobs
+from rookery.outgoing.client import GuardedClient, guarded_client
+
+log = logging.getLogger("rookery.owner")
+QUEUE = "owner"
+WAKE = "deliveries"
+
+
+class DeliverArgs(JobArgs):
+    delivery_id: str
+
+
+class DeliverAskArgs(JobArgs):
+    ask_id: str
+
+
+@job("owner.deliver", queue=QUEUE, attempts=3, backoff_s=5.0, timeout_s=60.0)
+async def deliver(job: Running, args: DeliverArgs) -> Finish:
+    """Send one delivery. What a second try cannot mend ends it; everything else is tried again."""
+    facts = job.platform.calls.facts
+    parcel = await job.write(lambda tx: Deliveries(tx, job.tenant).begin(args.delivery_id, facts.get("keyring")))
+    if parcel is None:
+        return None
+    try:
+        client = outgoing(job.platform.calls)
+        ref = await send_by(client, parcel.channel_type, parcel.config, parcel.notice, shared=parcel.shared)
+    except RookeryError as error:
+        said = f"{error.message}; {error.hint}" if error.hint else error.message
+        if not error.retryable:
+            log.warning("a delivery by %s was refused: %s", parcel.channel_type, error.message)
+            return lambda tx: _settled(tx, job.tenant).fail(args.delivery_id, said)
+        await job.write(lambda tx: Deliveries(tx, job.tenant).trouble(args.delivery_id, said))
+        raise
+    return lambda tx: _settled(tx, job.tenant).sent(args.delivery_id, ref)
+
+
+@deliver.ended
+def _given_up(tx: Tx, end: Ended) -> None:
+    _settled(tx, end.tenant).fail(end.args.delivery_id, end.error)
+
+
+@job("owner.deliver_ask", queue=QUEUE, attempts=5, backoff_s=2.0)
+async def deliver_ask(job: Running, args: DeliverAskArgs) -> Finish:
+    """Have an ask told by every channel that is on, by each of them once."""
+    return lambda tx: plan_ask(tx, job.tenant, args.ask_id)
+
+
+def plan_ask(tx: Tx, tenant: str, ask_id: str) -> None:
+    """Defer a delivery of the ask for each channel; nothing if there is no such ask."""
+    found = tx.one(asks.select().where(asks.c.tenant == tenant, asks.c.id == ask_id))
+    if found is not None:
+        defer_deliveries(tx, tenant, "ask", ask_id, found.agent_id)
+
+
+def defer_deliveries(tx: Tx, tenant: str, about: About, about_id: str, agent_id: str) -> int:
+    """Let workers tell something by every channel that reaches the owner for this agent; how many there are."""
+    planned = Deliveries(tx, tenant).plan(about, about_id, agent_id)
+    for delivery_id in planned:
+        Jobs(tx, tenant).defer(deliver, DeliverArgs(delivery_id=delivery_id), key=f"deliver:{delivery_id}")
+    return len(planned)
+
+
+def outgoing(calls: Calls) -> GuardedClient:
+    """The way out of this installation."""
+    return calls.facts.get("outgoing") or guarded_client(calls.facts["settings"])
+
+
+def _settled(tx: Tx, tenant: str) -> Deliveries:
+    """The deliveries, and whoever waits for one of them hears of it."""
+    tx.wake(WAKE)
+    return Deliveries(tx, tenant)

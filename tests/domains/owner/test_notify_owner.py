@@ -1,0 +1,120 @@
+"""notify_owner: kept before it is sent, and truthful about which channels have it."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rookery.core.errors import InvalidParams, PermissionDenied, RateLimited
+from tests.domains.owner.telling import HERE, Telling
+from tests.outgoing.loopback import web_server
+from tests.platform_fixtures import Fleet
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def telling(database_url: str, make_fleet: Callable[..., Fleet]) -> Telling:
+    return Telling(make_fleet(database_url, extra={}, outgoing_allow=HERE))
+
+
+async def test_bad_arguments_are_refused(telling: Telling) -> None:
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"message": " \n"},
+        {"message": "x" * 8001},
+        {"message": "x", "title": "t" * 201},
+        {"message": "x", "level": "fatal"},
+        {"message": "x", "agent": "ada"},
+        {"message": "a\0b"},
+        {"message": 5},
+    ]
+    for arguments in wrong:
+        with pytest.raises(InvalidParams):
+            await telling.fleet.call(telling.agent, "notify_owner", **arguments)
+    assert telling.rows("told") == []
+
+
+async def test_whoever_is_no_agent_of_ours_cannot_tell_anything(telling: Telling) -> None:
+    outsider = replace(telling.agent, kind="external", agent=None, scopes=frozenset({"owner:notify"}))
+    with pytest.raises(PermissionDenied, match="this caller is none"):
+        await telling.fleet.call(outsider, "notify_owner", message="x")
+    assert telling.rows("told") == []
+
+
+async def test_without_a_channel_it_is_kept_and_nobody_is_said_to_have_it(telling: Telling) -> None:
+    told = await telling.fleet.call(telling.agent, "corvid_notify_owner", message="  done  ", title="a\nb")
+    assert (told.sent, told.pending, told.failed) == ([], [], [])
+    (row,) = telling.rows("told")
+    assert (row.id, row.message, row.title, row.level, row.sender) == (told.id, "done", "a b", "info", "default")
+
+
+async def test_a_channel_that_takes_it_is_told_of(telling: Telling) -> None:
+    async with web_server() as web:
+        await telling.configure(telling.agent, "set", "webhook", config={"url": f"{web.url}/hook"})
+        told = await telling.tell(telling.agent, "it works", title="News", level="success")
+        assert (told.sent, told.pending, told.failed) == (["webhook"], [], [])
+        (seen,) = web.seen
+        (delivery,) = telling.rows("deliveries")
+        assert json.loads(seen.body) == {
+            "delivery": delivery.id,
+            "kind": "notification",
+            "id": told.id,
+            "title": "News",
+            "message": "it works",
+            "level": "success",
+            "agent": "default",
+        }
+        assert (delivery.status, delivery.attempts, delivery.error) == ("sent", 1, None)
+
+
+async def test_channels_that_fail_or_are_slow_are_not_said_to_have_it(telling: Telling) -> None:
+    async with web_server() as web, web_server() as slow:
+        web.says("/refused", 403)
+        slow.silent = True
+        await telling.configure(telling.agent, "set", "webhook", config={"url": f"{web.url}/refused"})
+        await telling.configure(telling.owner, "set", "ntfy", config={"topic": "t", "server_url": slow.url})
+        started = time.monotonic()
+        told = await telling.tell(telling.agent)
+        assert (told.sent, told.pending, told.failed) == ([], ["ntfy"], ["webhook"])
+        assert time.monotonic() - started < 10
+        errors = {row.channel_type: row.error for row in telling.rows("deliveries")}
+        assert errors["webhook"] == "webhook answered 403; check the config of the channel"
+
+
+async def test_without_a_worker_it_waits_a_moment_and_is_pending(telling: Telling) -> None:
+    async with web_server() as web:
+        await telling.configure(telling.agent, "set", "webhook", config={"url": web.url})
+        told = await telling.fleet.call(telling.agent, "notify_owner", message="x")
+        assert (told.sent, told.pending) == ([], ["webhook"])
+        assert web.seen == []
+        await telling.work()
+        assert len(web.seen) == 1
+
+
+async def test_it_goes_by_the_agents_own_channels_and_by_those_of_people_and_no_others(telling: Telling) -> None:
+    ada = await telling.new_agent("ada")
+    async with web_server() as web:
+        await telling.configure(telling.owner, "set", "webhook", config={"url": f"{web.url}/people"})
+        await telling.configure(ada, "set", "webhook", config={"url": f"{web.url}/ada"})
+        await telling.configure(telling.agent, "set", "webhook", config={"url": f"{web.url}/default"})
+        await telling.configure(telling.agent, "disable", "webhook")
+        assert (await telling.tell(ada)).sent == ["webhook", "webhook"]
+        assert sorted(seen.path for seen in web.seen) == ["/ada", "/people"]
+        web.seen.clear()
+        await telling.tell(telling.agent)
+        await telling.tell(telling.owner)
+        assert [seen.path for seen in web.seen] == ["/people", "/people"]
+        assert (await telling.tell(telling.stranger)).sent == []
+
+
+async def test_an_agent_cannot_flood_its_owner(telling: Telling) -> None:
+    agent = telling.agent
+    for _ in range(30):
+        await telling.fleet.call(agent, "notify_owner", message="x")
+    with pytest.raises(RateLimited):
+        await telling.fleet.call(agent, "notify_owner", message="x")
+    assert len(telling.rows("told")) == 30
