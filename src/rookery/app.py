@@ -26,7 +26,6 @@ from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.jobs.kinds import Kind
 from rookery.ledger.limit import CreditLimit
-from rookery.ledger.rates import take_rates
 from rookery.lifecycle.sessions import Runtime
 from rookery.plugins import load_domains
 from rookery.runtimes.scripted import Scripted
@@ -85,7 +84,6 @@ def make_platform(
             if not other_key:
                 database.direct(lambda tx: refuse_other_key(tx, keyring))
                 repair_copies(database, settings.home)
-            take_rates(database, settings)
     except BaseException:
         database.close()
         raise

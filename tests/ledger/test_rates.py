@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rookery.core.errors import ValidationFailed
-from rookery.ledger.rates import DEFAULTS, KEYS, MAX_RATE
+from rookery.ledger.rates import DEFAULTS, KEYS, MAX_RATE, take_rates
 from tests.ledger.books import Books
 from tests.platform_fixtures import Fleet
 
@@ -49,15 +49,28 @@ def test_a_rate_counts_for_its_tenant_alone(books: Books) -> None:
     assert Books(books.database, "other").do(lambda ledger: ledger.config()) == DEFAULTS
 
 
+def served(fleet: Fleet) -> Fleet:
+    """The fleet, once its server has started."""
+    take_rates(fleet.platform.database, fleet.platform.settings)
+    return fleet
+
+
 def test_the_settings_count_for_every_tenant_until_somebody_sets_another(
     database_url: str, make_fleet: Callable[..., Fleet]
 ) -> None:
-    fleet = make_fleet(database_url, extra={}, **SEEDED)
+    fleet = served(make_fleet(database_url, extra={}, **SEEDED))
     assert rates(fleet) == rates(fleet, "other") == DEFAULTS | SEEDED
     Books(fleet.platform.database).do(lambda ledger: ledger.set_config("credits_per_turn", 9))
     fleet.platform.close()
-    again = make_fleet(database_url, extra={}, credits_per_turn=4)
+    again = served(make_fleet(database_url, extra={}, credits_per_turn=4))
     assert rates(again) == DEFAULTS | {"credits_per_turn": 9}
     assert rates(again, "other") == DEFAULTS | {"credits_per_turn": 4}
     again.platform.close()
-    assert rates(make_fleet(database_url, extra={}), "other") == DEFAULTS
+    assert rates(served(make_fleet(database_url, extra={})), "other") == DEFAULTS
+
+
+def test_a_command_with_settings_of_its_own_changes_no_rate(
+    database_url: str, make_fleet: Callable[..., Fleet]
+) -> None:
+    served(make_fleet(database_url, extra={}, credits_per_turn=4)).platform.close()
+    assert rates(make_fleet(database_url, extra={}, credits_per_turn=0)) == DEFAULTS | {"credits_per_turn": 4}

@@ -16,6 +16,7 @@ from rookery.around.logs import configure_logs
 from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError
 from rookery.db.server_lock import server_lock
+from rookery.ledger.rates import take_rates
 from rookery.server.address import published_port
 from rookery.server.auth import make_authenticator
 from rookery.server.http import WebApp
@@ -46,6 +47,8 @@ def serve(settings: Settings, make_platform: "Callable[[Settings], Platform]", a
         port = listener.getsockname()[1]
         platform = make_platform(replace(settings, port=port))
         try:
+            # Here alone: a command, or a session that serves itself, may have any environment.
+            take_rates(platform.database, settings)
             with published_port(settings.home, port):
                 run(_serve(platform, listener, announce))
         finally:
