@@ -3,7 +3,7 @@
 import logging
 import random
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import psycopg
 import sqlalchemy as sa
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RETRIES = 8
 PAUSE_S = 0.01
+STOOD_STILL = "25P03"  # idle in a transaction for too long
 TRY_AGAIN = {"40001", "40P01"}  # serialization failure, deadlock
 CHANNEL = "rookery_epoch"
 WAKES = "rookery_wake"
@@ -60,6 +61,12 @@ def _readable(error: exc.SQLAlchemyError) -> DatabaseError:
     failure = DatabaseError(f"the database failed: {getattr(error, 'orig', error)}", hint="rookery doctor looks at it")
     failure.__cause__ = error
     return failure
+
+
+def _is_outage(error: Exception) -> TypeGuard[exc.SQLAlchemyError]:
+    """Whether the database failed us, and not the statement."""
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return isinstance(error, exc.OperationalError) or (isinstance(error, exc.InternalError) and state == STOOD_STILL)
 
 
 def _roll_back(connection: sa.Connection) -> None:
@@ -111,7 +118,7 @@ class Executor:
                 _roll_back(connection)
                 if not last and getattr(getattr(error, "orig", None), "sqlstate", None) in TRY_AGAIN:
                     raise _Again from error
-                failure = _readable(error) if isinstance(error, exc.OperationalError | exc.InternalError) else error
+                failure = _readable(error) if _is_outage(error) else error
                 self._record(job, failure)
                 raise failure from failure.__cause__
             if isinstance(job, WriteJob):

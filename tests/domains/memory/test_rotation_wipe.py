@@ -1,5 +1,6 @@
 """On PostgreSQL no file of the database holds what was plain, once it is sealed."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -40,8 +41,12 @@ def files_of(admin: psycopg.Connection) -> bytes:
         "SELECT current_setting('data_directory'), oid FROM pg_database WHERE datname = current_database()"
     ).fetchone()
     assert found is not None
-    folder = Path(found[0]) / "base" / str(found[1])
-    return b"\n".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+    content: list[bytes] = []
+    for file in (Path(found[0]) / "base" / str(found[1])).iterdir():
+        # PostgreSQL removes what it has written anew whenever it comes to it.
+        with contextlib.suppress(FileNotFoundError):
+            content.append(file.read_bytes())
+    return b"\n".join(content)
 
 
 def said(admin: psycopg.Connection) -> list[bytes]:
