@@ -129,3 +129,15 @@ async def test_a_process_that_stands_still_in_a_transaction_loses_its_locks(
         with pytest.raises(InternalError, match="idle-in-transaction"):
             await still
         assert await other.change(sample.count_up) == 2
+
+
+def test_who_comes_after_the_end_leaves_no_connection_behind(postgres_url: str) -> None:
+    database = sample.open_sample(postgres_url)
+    database.close()
+    assert database.direct(lambda tx: tx.scalar(sa.text("SELECT 1"))) == 1
+    others = sa.text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    engine = sa.create_engine(postgres_url, poolclass=NullPool)
+    with engine.connect() as connection:
+        sample.wait_for(lambda: connection.execute(others).scalar() == 0, 5)

@@ -116,14 +116,22 @@ class PostgresDatabase(Database):
 
     def direct(self, work: Callable[[Tx], T], *, write: bool = False) -> T:
         with self.engine.connect() as connection:
-            begin(connection, write=write)
-            tx = Tx(connection)
-            value = work(tx)
-            if write:
-                announce(tx)
-                connection.commit()
-                self.learn(tx.bumped)
-            return value
+            try:
+                begin(connection, write=write)
+                tx = Tx(connection)
+                value = work(tx)
+                if write:
+                    announce(tx)
+                    connection.commit()
+                    self.learn(tx.bumped)
+                return value
+            finally:
+                self.let_go(connection)
+
+    def let_go(self, connection: sa.Connection) -> None:
+        """Close the connection of who comes late: once the pool is given up, nobody else would."""
+        if self._closing.is_set():
+            connection.invalidate()
 
     def learn(self, epochs: Mapping[str, int]) -> None:
         """Take over epochs that are newer than those we know."""

@@ -101,28 +101,34 @@ class Executor:
 
     def _once(self, job: Job[Any], *, last: bool) -> Any:
         with self._connect(job) as connection:
-            begin(connection, write=isinstance(job, WriteJob))
-            driver = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
-            self._driver = driver
-            tx = Tx(connection)
             try:
-                value = job.run(tx, lambda: driver.cancel_safe(timeout=1))
-            except Lost:
-                connection.invalidate()
-                raise
-            except Stopped:
-                connection.invalidate()
-                self._record(job, job.stop_error())
-                raise
-            except Exception as error:
-                _roll_back(connection)
-                if not last and getattr(getattr(error, "orig", None), "sqlstate", None) in TRY_AGAIN:
-                    raise _Again from error
-                failure = _readable(error) if _is_outage(error) else error
-                self._record(job, failure)
-                raise failure from failure.__cause__
-            if isinstance(job, WriteJob):
-                self._commit(connection, tx, job)
+                return self._in(connection, job, last=last)
+            finally:
+                self._database.let_go(connection)
+
+    def _in(self, connection: sa.Connection, job: Job[Any], *, last: bool) -> Any:
+        begin(connection, write=isinstance(job, WriteJob))
+        driver = cast("psycopg.Connection[Any]", connection.connection.driver_connection)
+        self._driver = driver
+        tx = Tx(connection)
+        try:
+            value = job.run(tx, lambda: driver.cancel_safe(timeout=1))
+        except Lost:
+            connection.invalidate()
+            raise
+        except Stopped:
+            connection.invalidate()
+            self._record(job, job.stop_error())
+            raise
+        except Exception as error:
+            _roll_back(connection)
+            if not last and getattr(getattr(error, "orig", None), "sqlstate", None) in TRY_AGAIN:
+                raise _Again from error
+            failure = _readable(error) if _is_outage(error) else error
+            self._record(job, failure)
+            raise failure from failure.__cause__
+        if isinstance(job, WriteJob):
+            self._commit(connection, tx, job)
         return value
 
     def _commit(self, connection: sa.Connection, tx: Tx, job: WriteJob[Any]) -> None:
