@@ -3,7 +3,7 @@
 from typing import Any
 
 from rookery.app import make_platform
-from rookery.domains.owner.asks_store import Asks, NewAsk
+from rookery.asks.store import Asks, NewAsk
 from rookery.settings import Settings
 from tests.cli.terminal import Terminal
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from rookery.asks.store import HOUR_MS
+from rookery.asks.tables import asks
 from rookery.core.actor import Actor
 from rookery.core.context import SilentDoor
 from rookery.core.events import Event
-from rookery.domains.owner.asks_store import HOUR_MS
-from rookery.domains.owner.tables import asks
 from rookery.identity.store import IdentityStore
 from tests.platform_fixtures import Fleet
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from rookery.asks.store import Asks
 from rookery.core.errors import Conflict, InvalidParams, NotFound, PermissionDenied, RookeryError
-from rookery.domains.owner.asks_store import Asks
 from tests.domains.owner.reception import Reception
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from rookery.asks.tables import asks
 from rookery.domains.owner import ask_tools
-from rookery.domains.owner.tables import asks
 from rookery.testing import ERAS, Asked, Bench, Era, open_bench
 from tests.domains.owner.reception import LIMIT_S, QUESTION
 

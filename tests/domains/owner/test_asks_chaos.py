@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from rookery.asks.tables import asks
 from rookery.core.errors import Conflict
-from rookery.domains.owner.tables import asks
 from tests.domains.owner.asker import Journal
 from tests.domains.owner.reception import Reception
 from tests.platform_fixtures import Fleet

@@ -5,14 +5,14 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
+from rookery.asks import waiting as asks_waiting
+from rookery.asks.store import MINUTE_MS, Asks, Kind, NewAsk, digest_of
+from rookery.asks.tables import KINDS
+from rookery.asks.waiting import until_settled
 from rookery.core.errors import DatabaseError, PermissionDenied
 from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.db.wakes import Listener
-from rookery.domains.owner import asks_waiting
-from rookery.domains.owner.asks_store import MINUTE_MS, Asks, Kind, NewAsk, digest_of
-from rookery.domains.owner.asks_waiting import until_settled
-from rookery.domains.owner.tables import KINDS
 from rookery.jobs.store import Jobs
 from tests.domains.owner.reception import Reception
 from tests.jobs.working import running_worker

@@ -3,8 +3,8 @@
 import pytest
 import sqlalchemy as sa
 
+from rookery.asks.tables import asks
 from rookery.core.errors import Conflict, InvalidParams, NotFound
-from rookery.domains.owner.tables import asks
 from tests.domains.owner.reception import Reception
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from rookery.domains.owner.tables import asks
+from rookery.asks.tables import asks
 from rookery.jobs.store import Jobs
 from rookery.jobs.tables import jobs
 from rookery.outgoing.client import GuardedClient

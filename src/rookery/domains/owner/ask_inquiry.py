@@ -5,16 +5,16 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from rookery.asks.answering import put_to_person
+from rookery.asks.store import AT_CLIENT, Asks, NewAsk, Row
+from rookery.asks.tables import ANSWERED, OPEN
+from rookery.asks.waiting import until_settled
 from rookery.core.admission import storable
 from rookery.core.context import Context
 from rookery.core.errors import Conflict, RateLimited, RookeryError
 from rookery.core.events import Event
 from rookery.db.database import Database
 from rookery.db.tx import Tx
-from rookery.domains.owner.answering import put_to_person
-from rookery.domains.owner.asks_store import AT_CLIENT, Asks, NewAsk, Row
-from rookery.domains.owner.asks_waiting import until_settled
-from rookery.domains.owner.tables import ANSWERED, OPEN
 
 MAX_ANSWER = 20_000
 MAX_OPEN = 200

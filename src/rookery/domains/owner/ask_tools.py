@@ -5,13 +5,13 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from rookery.asks.store import Asks, NewAsk, asker_of, digest_of
+from rookery.asks.tables import OPEN, STATUSES
 from rookery.core.context import Context
 from rookery.core.errors import PermissionDenied
 from rookery.core.tool import ToolInput, ToolOutput, tool
 from rookery.domains.owner.ask_inquiry import MAX_ANSWER, Inquiry
 from rookery.domains.owner.asks_shown import listed, outcome, told
-from rookery.domains.owner.asks_store import Asks, NewAsk, asker_of, digest_of
-from rookery.domains.owner.tables import OPEN, STATUSES
 from rookery.identity.store import IdentityStore
 
 MAX_QUESTION, MAX_CONTEXT, MAX_ID = 4_000, 20_000, 64

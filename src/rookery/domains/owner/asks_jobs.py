@@ -1,7 +1,7 @@
 """The job behind asks: it ends those that nobody has answered in time."""
 
+from rookery.asks.store import EXPIRE, QUEUE, Asks
 from rookery.db.tx import Tx
-from rookery.domains.owner.asks_store import EXPIRE, QUEUE, Asks
 from rookery.jobs.kinds import Finish, JobArgs, job
 from rookery.jobs.running import Running
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rookery.asks.answering import numbered
+from rookery.asks.store import SHORT_ID, Row
+from rookery.asks.tables import ANSWERED, EXPIRED, OPEN
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
-from rookery.domains.owner.answering import numbered
-from rookery.domains.owner.asks_store import SHORT_ID, Row
-from rookery.domains.owner.tables import ANSWERED, EXPIRED, OPEN
 from rookery.identity.store import IdentityStore
 
 LATER = "No answer yet: use your best judgement. The question stays open; check_answer shows the answer when it comes."

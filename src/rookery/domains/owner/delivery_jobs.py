@@ -2,12 +2,12 @@
 
 import logging
 
+from rookery.asks.tables import asks
 from rookery.core.call import Calls
 from rookery.core.errors import RookeryError
 from rookery.db.tx import Tx
 from rookery.domains.owner.channels import send_by
 from rookery.domains.owner.delivery_store import About, Deliveries
-from rookery.domains.owner.tables import asks
 from rookery.jobs.kinds import Ended, Finish, JobArgs, job
 from rookery.jobs.running import Running
 from rookery.jobs.store import Jobs

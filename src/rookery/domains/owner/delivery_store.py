@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from rookery.asks.tables import OPEN, asks
 from rookery.core.ids import new_id
 from rookery.db.clock import DbNow, now_ms
 from rookery.db.tx import Tx
@@ -15,7 +16,6 @@ from rookery.domains.owner.channel_seal import ChannelSeal
 from rookery.domains.owner.channel_store import Channels
 from rookery.domains.owner.notify_tables import SHARED, owner_notifications
 from rookery.domains.owner.notify_tables import notification_deliveries as deliveries
-from rookery.domains.owner.tables import OPEN, asks
 from rookery.identity.store import IdentityStore
 from rookery.sealing.keyring import Keyring
 

@@ -5,11 +5,11 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Generator
 
+from rookery.asks.store import Asks, Row, wake_name
+from rookery.asks.tables import OPEN
 from rookery.core.errors import DatabaseError, NotFound
 from rookery.db.database import Database
 from rookery.db.tx import Tx
-from rookery.domains.owner.asks_store import Asks, Row, wake_name
-from rookery.domains.owner.tables import OPEN
 
 LOOK_S = 1.0
 """However deaf we are, an answer is seen after so long."""

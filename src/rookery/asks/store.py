@@ -10,12 +10,12 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from rookery.asks.answering import read_answer
+from rookery.asks.tables import ANSWERED, EXPIRED, OPEN, WITHDRAWN, asks
 from rookery.core.actor import Actor
 from rookery.core.errors import Conflict, NotFound, PermissionDenied
 from rookery.db.clock import DbNow, now_ms
 from rookery.db.tx import Tx
-from rookery.domains.owner.answering import read_answer
-from rookery.domains.owner.tables import ANSWERED, EXPIRED, OPEN, WITHDRAWN, asks
 from rookery.jobs.store import Jobs
 
 Kind = Literal["question", "approval", "elicitation", "schedule", "verdict"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.domains.owner.answering import Answer, numbered, put_to_person, read_answer
+from rookery.asks.answering import Answer, numbered, put_to_person, read_answer
 
 OPTIONS = ["red", "Green", "deep blue"]
 texts = st.text(min_size=1, max_size=20).map(str.strip).filter(bool)
