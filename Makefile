@@ -1,7 +1,8 @@
 # Everything a newcomer types; `make` alone lists it. Needs make and Python 3.11 or newer.
 
 PYTHON ?= python3
-WORKERS ?= 2
+# More than there are cores: for a third of its time a process of the run waits for something.
+WORKERS ?= 3
 ARGS ?=
 
 VENV := .venv
@@ -22,7 +23,7 @@ up: $(VENV)/.installed ## Install if needed, then start on 127.0.0.1:4242 (honou
 test: $(VENV)/.installed-dev ## Run the tests on SQLite and PostgreSQL (ARGS="-k name")
 	@scripts/postgres.sh
 	-@$(BIN)/python -m tests.clients.install
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-slow: $(VENV)/.installed-dev ## Run the tests that take minutes
 	@scripts/postgres.sh

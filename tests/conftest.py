@@ -1,13 +1,15 @@
 """What every test may ask for. Databases are made here, a platform on them in platform_fixtures.py."""
 
+import os
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.databases import PostgresDatabases, PostgresServer, PostgresUnavailable
+from tests.databases import PostgresDatabases, PostgresServer, PostgresUnavailable, roomy_folder
 
 pytest_plugins = ["tests.platform_fixtures"] if Path(__file__).with_name("platform_fixtures.py").exists() else []
 
@@ -21,10 +23,22 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     given: dict[str, Any] | None = getattr(config, "workerinput", None)
     if given is None:
+        keep_files_in_memory()
         server = config.stash[SERVER] = PostgresServer()
         config.stash[SERVER_FOLDER] = server.folder
     else:
         config.stash[SERVER_FOLDER] = Path(given["postgres_folder"])
+
+
+def keep_files_in_memory() -> None:
+    """No test cuts the power, and to wait for a disk was a good part of a run. Whoever names a folder has it."""
+    folder = roomy_folder()
+    if folder and "TMPDIR" not in os.environ and not os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("early") is None)
 
 
 @pytest.hookimpl(optionalhook=True)

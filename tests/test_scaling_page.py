@@ -140,6 +140,7 @@ def reader() -> Iterator[Reader]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.early
 def test_the_page_leads_from_one_machine_to_several(reader: Reader) -> None:
     database, tables, servers, workers, work, death, end = BLOCKS
     reader.type(database)

@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from types import ModuleType
 
@@ -41,6 +42,25 @@ class Domains:
 
 def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None = None) -> Domains:
     """Load our domains, those handed in and, if asked, the plugins. A broken plugin stops the start, by name."""
+    found = _ours().copy()
+    for name, package in (extra or {}).items():
+        found.take(name, package)
+    if plugins:
+        for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
+            _take_plugin(found, point)
+    found.registry.seal()
+    return Domains(
+        found.registry,
+        found.migrations,
+        frozenset(found.services),
+        kinds_of(found.modules),
+        [each for module in found.modules for each in vars(module).values() if isinstance(each, Hook)],
+    )
+
+
+@cache
+def _ours() -> "_Found":
+    """What comes with the product. It is the same for every platform of a process, so it is looked for once."""
     found = _Found()
     found.migrations |= {
         "audit": audit.MIGRATIONS,
@@ -59,19 +79,9 @@ def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None
         (each.name, importlib.import_module(f"rookery.domains.{each.name}"))
         for each in pkgutil.iter_modules(rookery.domains.__path__)
     ]
-    for name, package in [*packages, *(extra or {}).items()]:
+    for name, package in packages:
         found.take(name, package)
-    if plugins:
-        for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
-            _take_plugin(found, point)
-    found.registry.seal()
-    return Domains(
-        found.registry,
-        found.migrations,
-        frozenset(found.services),
-        kinds_of(found.modules),
-        [each for module in found.modules for each in vars(module).values() if isinstance(each, Hook)],
-    )
+    return found
 
 
 class _Found:
@@ -82,6 +92,13 @@ class _Found:
         self.migrations: dict[str, Sequence[Migration]] = {}
         self.services: set[str] = set()
         self.modules: list[ModuleType] = []
+
+    def copy(self) -> "_Found":
+        """The same again, to be added to."""
+        other = _Found()
+        other.registry, other.migrations = self.registry.copy(), dict(self.migrations)
+        other.services, other.modules = set(self.services), list(self.modules)
+        return other
 
     def take(self, name: str, package: ModuleType) -> None:
         """Take in what one package declares, or one module that is a whole plugin."""

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rookery.around.chain import verify
 from tests.db import sample
 
@@ -60,5 +62,11 @@ def check(folder: Path, seconds: float, *, may_repeat: bool = True) -> None:
         assert longest_s < LONGEST_S, f"the machine itself stood still for at most {stalled_s:.3f} s"
 
 
-def test_sixteen_processes_write_for_twenty_seconds(tmp_path: Path) -> None:
-    check(tmp_path, 20)
+@pytest.mark.early
+def test_sixteen_processes_write_at_once(tmp_path: Path) -> None:
+    check(tmp_path, 6)
+
+
+@pytest.mark.slow
+def test_sixteen_processes_write_for_a_minute(tmp_path: Path) -> None:
+    check(tmp_path, 60)

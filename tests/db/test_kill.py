@@ -16,7 +16,8 @@ from rookery.db.database import open_database
 from tests.db import sample
 
 ROOT = Path(__file__).parents[2]
-KILLS = 20
+KILLS = 10
+MANY_KILLS = 20
 LONGEST_LIFE_S = 0.25
 
 
@@ -61,9 +62,9 @@ def nursery(database_url: str, tmp_path: Path) -> Iterator[Nursery]:
     made.close()
 
 
-def kill_and_look(nursery: Nursery, url: str, seed: int) -> None:
+def kill_and_look(nursery: Nursery, url: str, seed: int, kills: int) -> None:
     dice = random.Random(seed)
-    for _ in range(KILLS):
+    for _ in range(kills):
         nursery.kill_one(dice.uniform(0, LONGEST_LIFE_S))
         database = open_database(url)
         try:
@@ -76,11 +77,12 @@ def kill_and_look(nursery: Nursery, url: str, seed: int) -> None:
             assert (state.broken_at, state.waiting, state.records) == (None, 0, sum(map(len, records.values())))
         finally:
             database.close()
-    assert min(map(len, nursery.answered.values())) > KILLS
+    assert min(map(len, nursery.answered.values())) > kills
 
 
+@pytest.mark.early
 def test_what_was_answered_survives_being_killed(nursery: Nursery, database_url: str) -> None:
-    kill_and_look(nursery, database_url, 0)
+    kill_and_look(nursery, database_url, 0, KILLS)
 
 
 @pytest.mark.slow
@@ -88,4 +90,4 @@ def test_what_was_answered_survives_being_killed(nursery: Nursery, database_url:
 def test_what_was_answered_survives_being_killed_two_hundred_times(
     nursery: Nursery, database_url: str, seed: int
 ) -> None:
-    kill_and_look(nursery, database_url, seed)
+    kill_and_look(nursery, database_url, seed, MANY_KILLS)

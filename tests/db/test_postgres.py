@@ -13,6 +13,7 @@ from sqlalchemy.pool import NullPool
 from rookery.core.errors import DatabaseError, TimedOut
 from rookery.db import postgres
 from rookery.db.database import Database
+from rookery.db.postgres import PostgresDatabase
 from rookery.db.tx import Tx
 from tests.db import sample
 
@@ -135,6 +136,8 @@ def test_who_comes_after_the_end_leaves_no_connection_behind(postgres_url: str) 
     database = sample.open_sample(postgres_url)
     database.close()
     assert database.direct(lambda tx: tx.scalar(sa.text("SELECT 1"))) == 1
+    assert isinstance(database, PostgresDatabase)
+    database.commit_records([sample.make_record("late")])
     others = sa.text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )

@@ -59,6 +59,7 @@ def tools(environ: dict[str, str]) -> dict[str, dict[str, Any]]:
     return {tool["name"]: tool for tool in json.loads(done.stdout)}
 
 
+@pytest.mark.early
 def test_its_own_tests_pass(installed: Path, tmp_path: Path) -> None:
     environ = environment(tmp_path / "home", installed)
     kept = {name: value for name, value in environ.items() if not name.startswith("PYTEST_")}

@@ -30,6 +30,12 @@ class Registry:
         self._templates: dict[str, list[Resource]] = {}
         self._sealed = False
 
+    def copy(self) -> "Registry":
+        """Another registry with the same declarations, to be filled further."""
+        other = Registry()
+        other._tools, other._resources, other._prompts = dict(self._tools), dict(self._resources), dict(self._prompts)
+        return other
+
     def __iter__(self) -> Iterator[Tool]:
         """All tools, ordered by name so that listings are the same everywhere."""
         return iter(sorted(self._tools.values(), key=lambda tool: tool.name))

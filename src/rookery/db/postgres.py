@@ -109,8 +109,12 @@ class PostgresDatabase(Database):
         if not records:
             return
         try:
-            with self.engine.begin() as connection:
-                self.seal(Tx(connection), records)
+            with self.engine.connect() as connection:
+                try:
+                    with connection.begin():
+                        self.seal(Tx(connection), records)
+                finally:
+                    self.let_go(connection)
         except Exception as error:
             raise unrecorded(error) from error
 

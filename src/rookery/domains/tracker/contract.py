@@ -5,6 +5,7 @@ own in a folder of its repository.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -22,6 +23,7 @@ from rookery.lifecycle.states import PHASE_PROFILES, PHASES
 
 MAX_CONTRACT = 256 * 1024
 MAX_FRONT_MATTER = 16 * 1024
+MAX_DEPTH = 20
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _TREE_ENTRY = re.compile(rb"100[0-7]{3} blob ([0-9a-f]+) +([0-9]+)\t[^\0]*\0")
 
@@ -140,9 +142,7 @@ def _loaded(front: str, where: str) -> dict[str, Any]:
     if len(front) > MAX_FRONT_MATTER:
         raise _wrong(where, [f"the front matter has more than {MAX_FRONT_MATTER} characters"])
     try:
-        # A few aliases can stand for billions of nodes, and no contract needs one.
-        if any(isinstance(token, (yaml.AliasToken, yaml.AnchorToken)) for token in yaml.scan(front)):
-            raise _wrong(where, ["anchors and aliases (& and *) are not allowed; quote a text that starts with them"])
+        _refuse_costly(yaml.scan(front), yaml, where)
         node = yaml.compose(front, yaml.SafeLoader)
         if not isinstance(node, yaml.MappingNode):
             raise _wrong(where, ["the front matter is not a list of fields"])
@@ -151,8 +151,20 @@ def _loaded(front: str, where: str) -> dict[str, Any]:
             raise _wrong(where, [f"{', '.join(twice)}: given twice"])
         return cast("dict[str, Any]", yaml.safe_load(front))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # Dates and numbers that do not exist are a ValueError; brackets by the thousand end the stack.
+        # Dates and numbers that do not exist are a ValueError; lists in lists by indentation can end the stack.
         raise _wrong(where, [" ".join(str(error).split())[:300] or type(error).__name__]) from error
+
+
+def _refuse_costly(tokens: Iterable[Any], yaml: Any, where: str) -> None:
+    """A few aliases can stand for billions of nodes, and the scanner takes seconds for brackets by the thousand."""
+    depth = 0
+    for token in tokens:
+        if isinstance(token, (yaml.AliasToken, yaml.AnchorToken)):
+            raise _wrong(where, ["anchors and aliases (& and *) are not allowed; quote a text that starts with them"])
+        depth += isinstance(token, (yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken))
+        depth -= isinstance(token, (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken))
+        if depth > MAX_DEPTH:
+            raise _wrong(where, [f"brackets are nested more than {MAX_DEPTH} deep"])
 
 
 def _validated(fields: dict[str, Any], where: str) -> _FrontMatter:
