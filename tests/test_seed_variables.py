@@ -53,6 +53,7 @@ def load(tmp_path: Path) -> Load:
         ("WORK_TASK_MAX_PER_DAY", "5", "work_task_max_per_day", 5),
         ("WORK_MAX_ITERATIONS", "2", "work_max_iterations", 2),
         ("WORKTREE_BASE_DIR", "/srv/trees", "worktree_base_dir", "/srv/trees"),
+        ("AGENT_TIMEOUT_MS", "60000", "agent_timeout_ms", 60_000),
         ("CREDITS_PER_ALGO", "7", "credits_per_algo", 7),
         ("LOW_CREDIT_THRESHOLD", "7", "low_credit_threshold", 7),
         ("RESERVE_PER_GROUP_MESSAGE", "7", "reserve_per_group_message", 7),

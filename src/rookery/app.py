@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 from rookery.around import audit
+from rookery.around.approval import ApprovalGate
 from rookery.around.chain import seal_pending
 from rookery.around.metrics import Metrics
 from rookery.around.rate import RateLimit
@@ -22,6 +23,7 @@ from rookery.domains.memory.file_notes import ProfileNotes
 from rookery.domains.memory.recalls import close_recalls
 from rookery.domains.tracker.binding import TrackerIssues
 from rookery.embedding.embedder import load_embedder, once
+from rookery.identity.renewing import Renewal
 from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.jobs.kinds import Kind
@@ -110,9 +112,8 @@ def make_platform(
         },
         span=span,
         open_storage=TableStorage,
+        gate=ApprovalGate(settings.approval_hold_s),
     )
-    if isinstance(calls.facts["runtime"], Scripted):
-        calls.facts["runtime"].calls = calls
     resolver = Resolver(
         domains.registry,
         domains.services,
@@ -123,6 +124,9 @@ def make_platform(
         notes=ProfileNotes(keyring),
         budgets=budgets,
     )
+    if isinstance(calls.facts["runtime"], Scripted):
+        calls.facts["runtime"].calls = calls
+        calls.facts["runtime"].renew = Renewal(database, resolver)
     return Platform(
         settings=settings,
         registry=domains.registry,

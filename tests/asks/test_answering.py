@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.asks.answering import Answer, numbered, put_to_person, read_answer
+from rookery.asks.answering import Answer, misleading, numbered, put_to_person, read_answer
 
 OPTIONS = ["red", "Green", "deep blue"]
 texts = st.text(min_size=1, max_size=20).map(str.strip).filter(bool)
@@ -30,6 +30,20 @@ def test_without_options_a_number_is_just_a_number() -> None:
 
 def test_an_option_that_is_a_number_is_meant_where_no_option_has_that_number() -> None:
     assert read_answer("20", ["10", "20"]) == Answer("20", 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [(["10", "5", "2"], "2"), (["2", "1"], "2"), (["a", "01"], "01"), (["1", "2"], None), (["10", "20"], None)],
+)
+def test_an_option_that_is_the_number_of_another_is_misleading(options: list[str], number: str | None) -> None:
+    assert misleading(options) == number
+
+
+@given(choices)
+def test_where_nothing_is_misleading_each_option_is_chosen_by_its_own_text(options: list[str]) -> None:
+    if misleading(options) is None:
+        assert [read_answer(option, options).text for option in options] == options
 
 
 @given(st.text(max_size=40), choices)

@@ -85,6 +85,7 @@ class Cases:
             bundle_tools=self.rarely(dice.choice(pool), frozenset(), 0.3),
             project_bundle_tools=self.rarely(dice.choice(pool), frozenset(), 0.3),
             grants=self.rarely(dice.choice(pool), frozenset(), 0.3),
+            unasked=self.rarely(dice.choice(pool), frozenset(), 0.2),
             allowed=self.rarely(dice.choice(pool), chance=0.2),
             disallowed=self.rarely(dice.choice(pool), frozenset(), 0.2),
             scope_file=self.rarely(dice.choice(pool), chance=0.25),

@@ -26,10 +26,12 @@ def answers(actor: Actor, tools: Iterable[Tool]) -> dict[str, str]:
     for limit in (actor.allowed, actor.scope_file):
         yes &= yes if limit is None else limit
     yes -= actor.disallowed | hidden | lost(actor, where)
-    free = {"ask": ["observe"], "act": ["observe", "act"]}.get(actor.mode)
-    asks = yes & where(lambda t: actor.kind != "human" and free is not None and t.tier not in free)
+    free = ["observe", *{"ask": [], "act": ["act"], "autonomy": ["act", "destructive"]}[actor.mode]]
+    agreed = set(actor.unasked) | where(lambda t: t.tier in free or actor.kind == "human")
+    if actor.profile is None and actor.permissions is not None:
+        agreed |= where(lambda t: t.tier == "privileged") & actor.permissions
+    asks = yes - agreed
     yes -= asks
-    asks = set() if actor.unattended else asks
     said = dict.fromkeys(where(lambda t: True), "deny") | dict.fromkeys(hidden, "hide")
     return said | dict.fromkeys(yes, "allow") | dict.fromkeys(asks, "ask")
 

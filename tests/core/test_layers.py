@@ -115,7 +115,7 @@ def test_under_a_profile_a_list_narrows_and_never_widens() -> None:
     assert refusal(judge, get_issue) == "role"
     assert refusal(judge, stand_ins.web_search) == "role"
     assert refusal(judge, grant_credits) == "role"
-    assert refusal(replace(judge, grants=names("grant_credits")), grant_credits) is None
+    assert refusal(replace(judge, grants=names("grant_credits")), grant_credits) == "gate"
 
 
 def test_bundles_add_to_whatever_the_base_is() -> None:
@@ -134,8 +134,10 @@ def test_a_projects_bundles_pass_an_agent_with_a_list_by() -> None:
 
 def test_a_privileged_tool_comes_by_grant_or_list_and_by_nothing_else() -> None:
     wanted, tool = names("grant_credits"), grant_credits
-    assert refusal(agent(grants=wanted), tool) is None
+    assert refusal(agent(grants=wanted), tool) == "gate"
+    assert refusal(agent(grants=wanted, unasked=wanted), tool) is None
     assert refusal(agent(permissions=wanted), tool) is None
+    assert refusal(agent(unasked=wanted), tool) == "role"
     for other in ("bundle_tools", "project_bundle_tools", "scope_file", "allowed"):
         assert refusal(agent(**{other: wanted}), tool) == "role"
     assert refusal(agent(), replace(tool, default=True)) == "role"
@@ -219,7 +221,7 @@ def test_without_credits_an_agent_can_observe_and_no_more() -> None:
     assert [refusal(spent, tool) for tool in tools] == [None, "budget", "budget", "budget"]
     assert "grant_credits" in decide(spent, tools[1]).hint
     other = agent(exhausted=names("messages"), grants=names("ping"))
-    assert [refusal(other, tool) for tool in tools] == [None] * 4
+    assert [refusal(other, tool) for tool in tools] == [None, None, None, "gate"]
 
 
 def test_the_gate_asks_by_mode_and_tier() -> None:
@@ -232,16 +234,23 @@ def test_the_gate_asks_by_mode_and_tier() -> None:
     assert asked == {
         "ask": ["allow", "ask", "ask", "ask"],
         "act": ["allow", "allow", "ask", "ask"],
-        "autonomy": ["allow", "allow", "allow", "allow"],
+        "autonomy": ["allow", "allow", "allow", "ask"],
     }
+    agreed = [decide(agent(mode="ask", grants=names("ping"), unasked=names("ping")), tool).outcome for tool in tools]
+    assert agreed == ["allow"] * 4
 
 
-def test_in_an_unattended_session_the_gate_denies_instead_of_asking() -> None:
+def test_a_list_spares_approvals_of_privileged_tools_alone_and_not_under_a_profile() -> None:
+    tools = [replace(ping, tier=tier) for tier in ("act", "destructive", "privileged")]
+    listed = agent(mode="ask", permissions=names("ping"))
+    assert [decide(listed, tool).outcome for tool in tools] == ["ask", "ask", "allow"]
+    worker = replace(listed, profile="worker", grants=names("ping"))
+    assert [decide(worker, tool).outcome for tool in tools] == ["ask"] * 3
+
+
+def test_an_unattended_session_asks_too() -> None:
     assert decide(agent(mode="ask", unattended=True), stand_ins.web_search) == Decision(
-        "deny",
-        "gate",
-        "web_search is act and the session's mode is ask, but nobody is there to approve",
-        "leave it to an attended session",
+        "ask", "gate", "web_search is act and the session's mode is ask", "the owner has to approve it"
     )
 
 

@@ -23,10 +23,10 @@ async def test_every_layer_speaks_and_the_first_that_refuses_decides(fleet: Flee
     told = await own(fleet, "explain_access", tool="corvid_grant_credits", scheduler=True)
     assert [verdict.layer for verdict in told.layers] == [name for name, _ in LAYERS]
     assert (told.tool, told.outcome, told.layer) == ("grant_credits", "deny", "role")
-    assert [verdict.layer for verdict in told.layers if verdict.outcome != "allow"] == ["role", "scheduler"]
+    assert [verdict.layer for verdict in told.layers if verdict.outcome != "allow"] == ["role", "scheduler", "gate"]
     await own(fleet, "grant_tool", agent="default", tool="grant_credits")
     granted = await own(fleet, "explain_access", tool="grant_credits")
-    assert (granted.outcome, granted.layer) == ("allow", "all")
+    assert (granted.outcome, granted.layer) == ("ask", "gate")
     assert {verdict.layer: verdict.reason for verdict in granted.layers}["role"] == "granted by the owner"
 
 

@@ -38,8 +38,11 @@ async def test_a_tool_for_people_cannot_be_granted(fleet: Fleet) -> None:
 
 async def test_a_grant_opens_one_tool_for_one_agent_privileged_or_not(fleet: Fleet) -> None:
     await own(fleet, "create_agent", name="ada", permissions=["ping"])
-    made = await own(fleet, "grant_tool", agent="ada", tool="corvid_grant_credits", reason="payday")
+    made = await own(
+        fleet, "grant_tool", agent="ada", tool="corvid_grant_credits", reason="payday", without_approval=True
+    )
     assert (made.tool, made.reason, made.expires_at, made.revoked) == ("grant_credits", "payday", None, False)
+    assert (made.without_approval, made.standing) == (True, False)
     assert fleet.names(fleet.actor(agent="ada")) == {"ping", "grant_credits"}
     paid = await fleet.call(fleet.actor(agent="ada"), "grant_credits", wallet_address="w", amount=1)
     assert paid.available == 1

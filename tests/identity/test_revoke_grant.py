@@ -21,7 +21,7 @@ async def test_the_grants_of_another_tenant_are_not_found(fleet: Fleet, stranger
 
 
 async def test_a_revoked_grant_counts_no_more_from_the_next_call_on(fleet: Fleet) -> None:
-    made = await own(fleet, "grant_tool", agent="default", tool="grant_credits")
+    made = await own(fleet, "grant_tool", agent="default", tool="grant_credits", without_approval=True)
     session = await open_session(fleet.platform, Binding())
     await fleet.call(await session.actor(), "grant_credits", wallet_address="w", amount=1)
     done = await own(fleet, "revoke_grant", id=made.id)

@@ -23,7 +23,7 @@ def pair(database_url: str, make_fleet: Callable[..., Fleet]) -> tuple[Fleet, Fl
 
 async def test_what_is_granted_and_revoked_in_one_counts_in_the_other(pair: tuple[Fleet, Fleet]) -> None:
     here, there = pair
-    made = await own(here, "grant_tool", agent="default", tool="grant_credits")
+    made = await own(here, "grant_tool", agent="default", tool="grant_credits", without_approval=True)
     await there.call(there.actor(), "grant_credits", wallet_address="w", amount=1)
     await own(there, "revoke_grant", id=made.id)
     with pytest.raises(PermissionDenied):
@@ -56,7 +56,7 @@ async def test_an_open_session_of_the_other_server_follows(pair: tuple[Fleet, Fl
     here, there = pair
     session = await open_session(there.platform, Binding())
     await has_it(session, "grant_credits", False)
-    made = await own(here, "grant_tool", agent="default", tool="grant_credits")
+    made = await own(here, "grant_tool", agent="default", tool="grant_credits", without_approval=True)
     await has_it(session, "grant_credits", True)
     await there.call(await session.actor(), "grant_credits", wallet_address="w", amount=1)
     await own(here, "revoke_grant", id=made.id)

@@ -4,14 +4,18 @@ import asyncio
 import contextlib
 import datetime
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+Said = tuple[int, dict[str, str], bytes]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Web:
     answers: dict[str, tuple[int, dict[str, str], bytes]] = field(
         default_factory=dict[str, tuple[int, dict[str, str], bytes]]
     )
+    act: "Callable[[Seen], Awaitable[Said]] | None" = None
+    """What works the answers out, instead of `answers`."""
     silent: bool = False
     names: list[str | None] = field(default_factory=list[str | None])
     """The names that clients wanted a certificate for."""
@@ -51,17 +57,19 @@ class Web:
             method, path, _ = head[0].split(" ")
             headers = {line.split(":", 1)[0].lower(): line.split(":", 1)[1].strip() for line in head[1:] if line}
             body = await reader.readexactly(int(headers.get("content-length", "0")))
-            self.seen.append(Seen(method, path, headers, body))
+            seen = Seen(method, path, headers, body)
+            self.seen.append(seen)
             if self.silent:
                 await reader.read()
             else:
-                await self._answer(path, writer)
+                known = self.answers.get(path.partition("?")[0], (200, {}, b"{}"))
+                await self._answer(known if self.act is None else await self.act(seen), writer)
         writer.close()
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             await writer.wait_closed()
 
-    async def _answer(self, path: str, writer: asyncio.StreamWriter) -> None:
-        status, more, said = self.answers.get(path.partition("?")[0], (200, {}, b"{}"))
+    async def _answer(self, answer: "Said", writer: asyncio.StreamWriter) -> None:
+        status, more, said = answer
         lines = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(said)}", "Connection: close"]
         lines += [f"{name}: {value}" for name, value in more.items()]
         writer.write("\r\n".join([*lines, "", ""]).encode() + said)
@@ -97,50 +105,49 @@ class Post:
     tls: ssl.SSLContext | None = None
     silent: bool = False
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
-            if self.silent:
-                await reader.read()
-            else:
-                await self._talk(reader, writer)
+    async def keep_silent(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
         writer.close()
-        with contextlib.suppress(ConnectionError, ssl.SSLError):
-            await writer.wait_closed()
 
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"220 post ESMTP\r\n")
-        while line := (await reader.readline()).decode().rstrip("\r\n"):
-            self.commands.append(line)
-            word = line.split(" ")[0].upper()
-            if word in self.refuse:
-                writer.write(f"{self.refuse[word]} no: {line}\r\n".encode())
-            elif word == "EHLO":
-                offers = ["post", *(["STARTTLS"] if self.tls else []), "AUTH PLAIN"]
-                writer.write("".join(f"250-{each}\r\n" for each in offers).encode() + b"250 8BITMIME\r\n")
-            elif word == "STARTTLS" and self.tls is not None:
-                writer.write(b"220 go\r\n")
-                await writer.drain()
-                await writer.start_tls(self.tls)
-            elif word == "AUTH":
-                writer.write(b"235 welcome\r\n")
-            elif word == "DATA":
-                writer.write(b"354 say it\r\n")
-                self.mails.append(await reader.readuntil(b"\r\n.\r\n"))
-                writer.write(b"250 taken\r\n")
-            elif word == "QUIT":
-                writer.write(b"221 bye\r\n")
-                break
+    async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802
+        self.mails.append(cast(bytes, envelope.content))
+        return "250 taken"
+
+
+class _Smtp(SMTP):
+    """aiosmtpd, with a note of every command and refusals on demand."""
+
+    def __init__(self, post: Post) -> None:
+        self._post = post
+        super().__init__(
+            post, hostname="post", tls_context=post.tls, auth_require_tls=False,
+            authenticator=lambda *_: AuthResult(success=True),
+        )  # fmt: skip
+        for word, method in list(self._smtp_methods.items()):
+            self._smtp_methods[word] = self._noted(word, method)
+
+    def _noted(self, word: str, method: Callable[[str], Awaitable[None]]) -> Callable[[str], Awaitable[None]]:
+        async def noted(argument: str) -> None:
+            self._post.commands.append(f"{word} {argument or ''}".strip())
+            if word in self._post.refuse:
+                await self.push(f"{self._post.refuse[word]} no: {argument}")
             else:
-                writer.write(b"250 fine\r\n")
-            await writer.drain()
+                await method(argument)
+
+        return noted
 
 
 @contextlib.asynccontextmanager
 async def mail_server(**how: object) -> AsyncGenerator[Post]:
     """A mail server that has stopped when the block ends. `wrapped` is a context for TLS from the start."""
-    wrapped = how.pop("wrapped", None)
+    wrapped = cast("ssl.SSLContext | None", how.pop("wrapped", None))
     post = Post(**how)  # pyright: ignore[reportArgumentType]
-    server = await asyncio.start_server(post.serve, "127.0.0.1", 0, ssl=wrapped)  # pyright: ignore[reportArgumentType]
+    if post.silent:
+        server: asyncio.Server = await asyncio.start_server(post.keep_silent, "127.0.0.1", 0)
+    else:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: _Smtp(post), "127.0.0.1", 0, ssl=wrapped)
     post.port = server.sockets[0].getsockname()[1]
     try:
         yield post

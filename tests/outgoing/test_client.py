@@ -1,6 +1,8 @@
 """The guarded client: where it goes, where it does not, and what it tells of either."""
 
+import asyncio
 import logging
+import threading
 from pathlib import Path
 
 import pytest
@@ -62,7 +64,7 @@ async def test_a_name_is_looked_up_once_and_connected_to_where_it_was_checked() 
         assert (await client.request("GET", address)).ok
         assert (names.asked, len(good.seen), bad.seen) == (["hooks.example"], 1, [])
         assert good.seen[0].headers["host"] == f"hooks.example:{good.port}"
-        with pytest.raises(ValidationFailed, match=r"hooks\.example is in this machine's own or a private network"):
+        with pytest.raises(ValidationFailed, match=r"the host is in this machine's own or a private network"):
             await client.request("GET", address)
         assert bad.seen == []
 
@@ -129,7 +131,7 @@ async def test_more_than_five_redirects_are_refused() -> None:
         for number in range(6):
             web.says(f"/{number}", 302, Location=f"/{number + 1}")
         assert (await GuardedClient(HERE).request("GET", f"{web.url}/1")).ok
-        with pytest.raises(ValidationFailed, match="more than 5 redirects"):
+        with pytest.raises(ValidationFailed, match="more than 5 times"):
             await GuardedClient(HERE).request("GET", f"{web.url}/0")
 
 
@@ -140,7 +142,7 @@ async def test_an_answer_that_is_too_long_is_refused_and_a_silent_server_left() 
         with pytest.raises(ValidationFailed, match="more than 1999 bytes"):
             await GuardedClient(HERE).request("GET", web.url, max_bytes=1999)
         web.silent = True
-        with pytest.raises(TimedOut, match=r"127\.0\.0\.1 did not answer within 0\.2 s"):
+        with pytest.raises(TimedOut, match=r"the host did not answer within 0\.2 s"):
             await GuardedClient(HERE).request("GET", f"{web.url}/{SECRET}", timeout_s=0.2)
 
 
@@ -152,7 +154,7 @@ async def test_https_goes_to_the_checked_address_with_the_name_that_was_asked_fo
         assert (await client.request("GET", f"https://hooks.example:{web.port}/")).ok
         assert web.names == ["hooks.example"]
         assert web.seen[0].headers["host"] == f"hooks.example:{web.port}"
-        with pytest.raises(ServiceUnavailable, match=r"other\.example could not be reached"):
+        with pytest.raises(ServiceUnavailable, match=r"the host could not be reached"):
             await client.request("GET", f"https://other.example:{web.port}/")
         with pytest.raises(ServiceUnavailable):
             await GuardedClient(HERE, resolve=names).request("GET", f"https://hooks.example:{web.port}/")
@@ -175,11 +177,11 @@ async def test_a_name_that_leads_nowhere_and_a_closed_port_can_be_tried_again() 
     async def nowhere(host: str, port: int) -> list[str]:
         raise OSError
 
-    with pytest.raises(ServiceUnavailable, match=r"the name gone\.example leads nowhere"):
+    with pytest.raises(ServiceUnavailable, match=r"the host's name leads nowhere"):
         await GuardedClient(resolve=nowhere).request("GET", "https://gone.example/")
     async with web_server() as web:
         pass
-    with pytest.raises(ServiceUnavailable, match=r"127\.0\.0\.1 could not be reached \(ConnectError\)"):
+    with pytest.raises(ServiceUnavailable, match=r"the host could not be reached \(ConnectError\)"):
         await GuardedClient(HERE).request("GET", f"{web.url}/{SECRET}")
 
 
@@ -203,3 +205,15 @@ async def test_no_log_of_ours_or_of_a_library_has_the_path_or_a_header(caplog: p
     async with web_server() as web:
         await GuardedClient(HERE).request("POST", f"{web.url}/{SECRET}", json={"a": SECRET}, headers={"X-Key": SECRET})
     assert SECRET not in caplog.text
+
+
+async def test_slow_work_elsewhere_in_the_process_does_not_keep_names_from_being_looked_up() -> None:
+    done = threading.Event()
+    busy = [asyncio.create_task(asyncio.to_thread(done.wait, 30)) for _ in range(40)]
+    try:
+        async with web_server() as web:
+            client = GuardedClient(["localhost", "127.0.0.1", "::1"])
+            assert (await client.request("GET", f"http://localhost:{web.port}/", timeout_s=5)).ok
+    finally:
+        done.set()
+        await asyncio.gather(*busy)

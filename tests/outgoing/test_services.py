@@ -1,6 +1,9 @@
 """Apprise behind the guard: where its process may connect, and what comes back. Without the extra, that it says so."""
 
+import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +66,47 @@ async def test_the_process_connects_where_it_may_and_starts_nothing() -> None:
 async def test_without_the_extra_it_says_what_is_missing() -> None:
     with pytest.raises(ValidationFailed, match="apprise is not installed"):
         await check_service([], "json://8.8.8.8")
+
+
+FAKE = """
+import sys, time
+
+class Apprise:
+    def add(self, url):
+        self.url = url
+        return True
+
+    def notify(self, **told):
+        import os
+        print("chatter " * 100_000, flush=True)
+        if "slow" in self.url:
+            time.sleep(600)
+        home = os.path.expanduser("~")
+        return home == "/nonexistent" and os.environ["NETRC"] == os.devnull
+"""
+
+
+@pytest.fixture
+def fake_apprise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that prints and takes its time."""
+    (tmp_path / "apprise.py").write_text(FAKE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("fake_apprise")
+async def test_what_a_plugin_prints_is_no_answer_and_no_home_is_found() -> None:
+    await tell_service([], "fake://x", title="t", body="b", level="info")
+
+
+@pytest.mark.usefixtures("fake_apprise")
+async def test_the_process_ends_also_if_whoever_started_it_was_killed() -> None:
+    order = {"allow": [], "url": "slow://x", "check": False, "within_s": 1, "title": "", "body": "", "level": "info"}
+    command = [sys.executable, "-P", "-m", "rookery.outgoing.service_process"]
+    environment = {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    done = await asyncio.to_thread(
+        subprocess.run, command, input=json.dumps(order).encode(), capture_output=True, timeout=60, env=environment
+    )
+    assert (done.returncode, done.stdout) == (-signal.SIGALRM, b"")
 
 
 @needs_apprise

@@ -3,15 +3,16 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from rookery.asks.answering import read_answer
-from rookery.asks.tables import ANSWERED, EXPIRED, OPEN, WITHDRAWN, asks
+from rookery.asks.answering import DECISIONS, read_answer, read_decision
+from rookery.asks.standing import agree_in_advance
+from rookery.asks.tables import ANSWERED, EXPIRED, OPEN, WITHDRAWN, approvals, asks
 from rookery.core.actor import Actor
 from rookery.core.errors import Conflict, NotFound, PermissionDenied
 from rookery.db.clock import DbNow, now_ms
@@ -19,10 +20,19 @@ from rookery.db.tx import Tx
 from rookery.jobs.store import Jobs
 
 Kind = Literal["question", "approval", "elicitation", "schedule", "verdict"]
+DECIDED: tuple[Kind, ...] = ("approval", "schedule", "verdict")
+"""Kinds that are answered with a decision, not with just any words."""
+DISMISSED: tuple[Kind, ...] = ("question", "elicitation", "approval")
+"""Kinds that can end without an answer, since only the asker waits for it."""
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
 OPEN_FOR_MS = 72 * HOUR_MS
+KEPT_READY_MS = 72 * HOUR_MS
+"""For so long an answer that nobody has fetched yet is the answer to the same words."""
+AGAIN_MS = 10 * MINUTE_MS
+"""And for so long one that was handed over: whether it arrived nobody knows, since clients die. Never a decision."""
 SHORT_ID = 8
+ATTEMPTS = 5
 TRIES = 5
 WAKE = "asks"
 AT_CLIENT = "elicitation"
@@ -33,7 +43,9 @@ Row = sa.Row[Any]
 
 _MINE = asks.c.tenant == sa.bindparam("of_tenant")
 _THIS = (_MINE, asks.c.id == sa.bindparam("ask_id"))
-_STILL_OPEN = (asks.c.status == OPEN, asks.c.expires_ms > DbNow())
+# As a literal, which is what the indexes of open asks are made for.
+_IS_OPEN = asks.c.status == sa.literal_column(f"'{OPEN}'")
+_STILL_OPEN = (_IS_OPEN, asks.c.expires_ms > DbNow())
 _OF = sa.select(asks).where(*_THIS)
 _NEWEST = (
     sa.select(asks)
@@ -53,25 +65,56 @@ _GIVEN: dict[str, Any] = {
     "answered_ms": DbNow(),
 }
 _ANSWER = sa.update(asks).where(*_THIS, *_STILL_OPEN).values(_GIVEN).returning(*asks.c)
-_ANSWER_ALIKE = (
+_ALIKE = (
+    _MINE,
+    *_STILL_OPEN,
+    asks.c.agent_id == sa.bindparam("of_agent"),
+    asks.c.batch_key == sa.bindparam("batch"),
+    asks.c.kind == sa.bindparam("of_kind"),
+)
+# In one order: two people who answer the same batch would else wait for each other.
+_LOCK_ALIKE = sa.select(asks.c.id).where(*_ALIKE).order_by(asks.c.id).with_for_update()
+_SIMILAR = sa.select(asks).where(*_ALIKE, asks.c.id != sa.bindparam("ask_id")).order_by(asks.c.created_ms, asks.c.id)
+_LATER = sa.update(asks).where(*_THIS, *_STILL_OPEN).values(later_ms=DbNow()).returning(*asks.c)
+_WITHDRAW = (
     sa.update(asks)
-    .where(
-        _MINE,
-        *_STILL_OPEN,
-        asks.c.agent_id == sa.bindparam("of_agent"),
-        asks.c.batch_key == sa.bindparam("batch"),
-        asks.c.kind == sa.bindparam("of_kind"),
-        asks.c.id != sa.bindparam("ask_id"),
+    .where(*_THIS, _IS_OPEN)
+    .values(
+        status=WITHDRAWN,
+        answered_by=sa.bindparam("person"),
+        answered_via=sa.bindparam("through"),
+        answered_ms=DbNow(),
     )
-    .values(_GIVEN)
     .returning(*asks.c)
 )
-_TELL = sa.update(asks).where(*_THIS, asks.c.status == ANSWERED, asks.c.told_ms.is_(None)).values(told_ms=DbNow())
+_TELL = (
+    sa.update(asks)
+    .where(*_THIS, asks.c.status == ANSWERED, asks.c.told_ms.is_(None))
+    .values(told_ms=DbNow())
+    .returning(asks.c.id)
+)
+_LET_GO = sa.update(asks).where(*_THIS, _IS_OPEN, asks.c.expires_ms <= DbNow()).values(key=None).returning(asks.c.id)
+_OPEN_OF = (
+    sa.select(sa.func.count()).select_from(asks).where(_MINE, *_STILL_OPEN, asks.c.agent_id == sa.bindparam("of_agent"))
+)
+_BEGINNING = sa.select(asks).where(_MINE, asks.c.short_id == sa.bindparam("beginning")).limit(100)
+_PAST = DbNow() - sa.bindparam("keep_ms", type_=sa.BigInteger)
+_FORGOTTEN = (
+    sa.select(asks.c.id)
+    .where(
+        _MINE,
+        asks.c.created_ms < _PAST,
+        asks.c.status != OPEN,
+        sa.func.coalesce(asks.c.answered_ms, asks.c.expires_ms) < _PAST,
+    )
+    .order_by(asks.c.created_ms)
+    .limit(sa.bindparam("room"))
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAsk:
-    """What is asked. With a `key`, asking again while it is open, or before the answer was told, adds nothing.
+    """What is asked. With a `key`, asking again while it is open, or while its answer still stands, adds nothing.
 
     Without a `batch_key` asks are alike whose kind, question and options are the same.
     """
@@ -87,6 +130,8 @@ class NewAsk:
     key: str | None = None
     batch_key: str | None = None
     open_for_ms: int = OPEN_FOR_MS
+    follow: Mapping[str, Any] | None = None
+    """The job `{job, args, queue}` that an answer leads to, in the transaction of the answer; it is told the ask."""
 
 
 def wake_name(ask_id: str) -> str:
@@ -124,8 +169,10 @@ class Asks:
         """The new ask, or None if one of its key is open."""
         at = now_ms(self.tx)
         alike = new.batch_key or digest_of(new.question.split(), [option.casefold() for option in new.options])
+        ask_id = uuid.uuid4().hex
         values = {
-            "id": uuid.uuid4().hex,
+            "id": ask_id,
+            "short_id": ask_id[:SHORT_ID],
             "tenant": self.tenant,
             "kind": new.kind,
             "agent_id": new.agent_id,
@@ -133,32 +180,36 @@ class Asks:
             "session": new.session,
             "subject": new.subject,
             "question": new.question,
-            "options": list(new.options),
+            "options": options_of(new),
             "context": new.context,
             "status": OPEN,
             "batch_key": alike,
             "key": new.key,
             "created_ms": at,
             "expires_ms": at + new.open_for_ms,
+            "follow": None if new.follow is None else dict(new.follow),
         }
         return self.tx.one(_INSERT[self.tx.dialect].values(values))
 
     def _again(self, key: str) -> Row | None:
-        """The ask of that key that is open, or whose answer nobody has been told yet."""
+        """The ask of that key that is open, or whose answer still stands."""
         row = self.tx.one(_NEWEST, {"of_tenant": self.tenant, "wanted": key})
         if row is None:
             return None
-        if row.status == OPEN and row.expires_ms <= now_ms(self.tx):
-            self.expire(key)
+        now = now_ms(self.tx)
+        if row.status == OPEN and row.expires_ms <= now:
+            # The job that ends it tells everybody; here it only makes room for the next.
+            self.tx.one(_LET_GO, {"of_tenant": self.tenant, "ask_id": row.id})
             return None
-        return row if row.status == OPEN or (row.status == ANSWERED and row.told_ms is None) else None
+        return row if row.status == OPEN or _stands(row, now) else None
 
     def _see_to_it(self, row: Row) -> None:
         jobs = Jobs(self.tx, self.tenant)
-        jobs.defer(DELIVER, {"ask_id": row.id}, key=f"ask-deliver:{row.id}", queue=QUEUE)
+        how: dict[str, Any] = {"queue": QUEUE, "attempts": ATTEMPTS}
+        jobs.defer(DELIVER, {"ask_id": row.id}, key=f"ask-deliver:{row.id}", backoff_s=2.0, **how)
         # One job ends all that are over by the same minute.
         minute = row.expires_ms // MINUTE_MS + 1
-        jobs.defer(EXPIRE, {}, at_ms=minute * MINUTE_MS, key=f"asks-expire:{minute}", queue=QUEUE)
+        jobs.defer(EXPIRE, {}, at_ms=minute * MINUTE_MS, key=f"asks-expire:{minute}", **how)
         self.tx.wake(WAKE)
 
     def find(self, ask_id: str) -> Row | None:
@@ -170,8 +221,8 @@ class Asks:
         """The ask; the first eight characters of its id are enough if no other has them. Else NotFound."""
         wanted = ask_id.strip().lower()
         if SHORT_ID <= len(wanted) < 32 and wanted.isascii() and wanted.isalnum():
-            alike = sa.select(asks).where(asks.c.tenant == self.tenant, asks.c.id.startswith(wanted)).limit(9)
-            rows = [row for row in self.tx.all(alike) if self._visible(row)]
+            alike = self.tx.all(_BEGINNING, {"of_tenant": self.tenant, "beginning": wanted[:SHORT_ID]})
+            rows = [row for row in alike if row.id.startswith(wanted) and self._visible(row)]
             if len(rows) > 1:
                 raise Conflict(f"more than one ask begins with {wanted}", hint="give more of its id")
             row = rows[0] if rows else None
@@ -196,17 +247,55 @@ class Asks:
         if via == AT_CLIENT and found.kind not in ("question", "elicitation"):
             # It comes through the agent's own connection, which cannot vouch for a person where rights depend on it.
             raise PermissionDenied(f"the agent's own client cannot decide on {found.kind}s", layer="principal")
+        decision = read_decision(text) if found.kind in DECIDED else None
+        if decision is not None and decision.verdict == "later":
+            # Not now is not no: it stays open, and whoever waits is told to come back.
+            return self._settle(found, _LATER, {}, similar=similar)
+        if decision is not None and decision.for_s is not None:
+            agree_in_advance(self.tx, self.tenant, found, decision.for_s, person)
         given = {"given": asdict(read_answer(text, found.options)), "person": person, "through": via}
-        mine = {"of_tenant": self.tenant, "ask_id": found.id}
-        answered = self.tx.one(_ANSWER, {**mine, **given})
-        if answered is None:
-            raise self._too_late(found.id)
-        rows = [answered]
+        rows = self._settle(found, _ANSWER, given, similar=similar)
+        for row in rows:
+            self._follow(row)
+        return rows
+
+    def dismiss(self, ask_id: str, person: str | None, via: str, *, similar: bool = False) -> list[Row]:
+        """End an ask without an answer, and those like it if `similar`; without a `person` the asker takes it back."""
+        found = self.of(ask_id)
+        if found.kind not in DISMISSED:
+            raise Conflict(
+                f"ask {found.short_id} waits for a decision that cannot be left out",
+                hint="a person says approve, deny or later",
+            )
+        return self._settle(found, _WITHDRAW, {"person": person, "through": via}, similar=similar)
+
+    def _settle(self, found: Row, change: sa.Executable, values: dict[str, Any], *, similar: bool) -> list[Row]:
+        """Do this to the ask, and to those like it; those to which it was done, it first. Conflict if it is over."""
+        ids = [found.id]
         if similar:
             alike = {"of_agent": found.agent_id, "batch": found.batch_key, "of_kind": found.kind}
-            rows += self.tx.all(_ANSWER_ALIKE, {**mine, **given, **alike})
+            locked = self.tx.all(_LOCK_ALIKE, {"of_tenant": self.tenant, **alike})
+            ids += [row.id for row in locked if row.id != found.id]
+        rows: list[Row] = []
+        for ask_id in ids:
+            row = self.tx.one(change, {"of_tenant": self.tenant, "ask_id": ask_id, **values})
+            if row is not None:
+                rows.append(row)
+            elif ask_id == found.id:
+                raise self._too_late(ask_id)
         self._wake(rows)
         return rows
+
+    def _follow(self, row: Row) -> None:
+        """Defer the job that the answer leads to."""
+        if row.follow is not None:
+            Jobs(self.tx, self.tenant).defer(
+                row.follow["job"],
+                {**row.follow["args"], "ask_id": row.id},
+                key=f"ask-follow:{row.id}",
+                queue=row.follow.get("queue", QUEUE),
+                attempts=ATTEMPTS,
+            )
 
     def _too_late(self, ask_id: str) -> Conflict:
         row = self.tx.one(_OF, {"of_tenant": self.tenant, "ask_id": ask_id})
@@ -222,32 +311,34 @@ class Asks:
 
     def withdraw(self, ask_id: str) -> Row | None:
         """Take an ask back that nobody needs answered any more; None if it was not open."""
-        taken = sa.update(asks).where(*_THIS, asks.c.status == OPEN).values(status=WITHDRAWN).returning(*asks.c)
-        row = self.tx.one(taken, {"of_tenant": self.tenant, "ask_id": ask_id})
+        row = self.tx.one(_WITHDRAW, {"of_tenant": self.tenant, "ask_id": ask_id, "person": None, "through": None})
         self._wake([] if row is None else [row])
         return row
 
-    def expire(self, key: str | None = None) -> Sequence[Row]:
-        """End what has been open for too long, everything or what was asked under `key`; those that this ended."""
-        over = [asks.c.tenant == self.tenant, asks.c.status == OPEN, asks.c.expires_ms <= DbNow()]
-        if key is not None:
-            over.append(asks.c.key == key)
+    def expire(self) -> Sequence[Row]:
+        """End what has been open for too long; those that this ended."""
+        over = (asks.c.tenant == self.tenant, _IS_OPEN, asks.c.expires_ms <= DbNow())
         rows = self.tx.all(sa.update(asks).where(*over).values(status=EXPIRED).returning(*asks.c))
         self._wake(rows)
         return rows
 
+    def forget(self, keep_days: int, room: int = 500) -> int:
+        """Drop some of the asks that have been over for so long, and what hangs on them; how many."""
+        values = {"of_tenant": self.tenant, "keep_ms": keep_days * 24 * HOUR_MS, "room": room}
+        ids = [row.id for row in self.tx.all(_FORGOTTEN, values)]
+        if ids:
+            self.tx.run(sa.delete(approvals).where(approvals.c.ask_id.in_(ids)))
+            self.tx.run(sa.delete(asks).where(asks.c.tenant == self.tenant, asks.c.id.in_(ids)))
+        return len(ids)
+
     def tell(self, ask_id: str) -> None:
-        """Note that the asker has the answer. Who asks the same from now on asks anew."""
-        self.tx.one(_TELL.returning(asks.c.id), {"of_tenant": self.tenant, "ask_id": ask_id})
+        """Note that the answer was handed to the asker."""
+        self.tx.one(_TELL, {"of_tenant": self.tenant, "ask_id": ask_id})
 
     def similar(self, row: Row) -> Sequence[Row]:
         """The other open asks of the same agent that are answered along with this one."""
-        alike = (asks.c.agent_id == row.agent_id, asks.c.batch_key == row.batch_key, asks.c.kind == row.kind)
-        return self.tx.all(
-            sa.select(asks)
-            .where(asks.c.tenant == self.tenant, *_STILL_OPEN, *alike, asks.c.id != row.id)
-            .order_by(asks.c.created_ms, asks.c.id)
-        )
+        alike = {"of_agent": row.agent_id, "batch": row.batch_key, "of_kind": row.kind}
+        return self.tx.all(_SIMILAR, {"of_tenant": self.tenant, "ask_id": row.id, **alike})
 
     def page(self, status: str | None, limit: int) -> Sequence[Row]:
         """Asks of a status, or of all: of the open ones the oldest first, else the newest."""
@@ -260,14 +351,29 @@ class Asks:
 
     def open_of(self, agent_id: str) -> int:
         """How many of its asks nobody has answered yet."""
-        mine = (asks.c.tenant == self.tenant, asks.c.agent_id == agent_id, *_STILL_OPEN)
-        return self.tx.scalar(sa.select(sa.func.count()).select_from(asks).where(*mine))
+        return self.tx.scalar(_OPEN_OF, {"of_tenant": self.tenant, "of_agent": agent_id})
 
     def _wake(self, rows: Sequence[Row]) -> None:
         for row in rows:
             self.tx.wake(wake_name(row.id))
         if rows:
             self.tx.wake(WAKE)
+
+
+def _stands(row: Row, now: int) -> bool:
+    """Whether the answer is still the one to the same words."""
+    if row.status != ANSWERED or row.answered_ms + KEPT_READY_MS <= now:
+        return False
+    if row.told_ms is None:
+        return True
+    return row.kind not in DECIDED and row.told_ms + AGAIN_MS > now
+
+
+def options_of(new: NewAsk) -> list[str]:
+    """What can be chosen: for a decision always the same."""
+    if new.kind not in DECIDED:
+        return list(new.options)
+    return list(DECISIONS if new.kind == "approval" else DECISIONS[:-1])
 
 
 def asker_of(actor: Actor) -> str:

@@ -1,5 +1,7 @@
 """`rookery grants`: exceptions that the owner makes."""
 
+from typing import Any
+
 import click
 
 from rookery.cli.options import ListByDefault, given, managing, moment
@@ -17,7 +19,7 @@ def grants() -> None:
 def list_(home: str | None, as_json: bool) -> None:
     """List all grants, ended ones included."""
     found = call_as_owner(home, "list_grants")["grants"]
-    shown = ["id", "agent", "tool", "expires_at", "revoked", "reason"]
+    shown = ["id", "agent", "tool", "expires_at", "without_approval", "revoked", "reason"]
     listing(found, shown, as_json=as_json, empty="There are no grants.")
 
 
@@ -26,11 +28,12 @@ def list_(home: str | None, as_json: bool) -> None:
 @click.argument("tool")
 @click.option("--reason", help="Why, for the record.")
 @click.option("--expires", type=moment, metavar="30d|TIME", help="When it ends; until revoked if absent.")
+@click.option("--without-approval", is_flag=True, default=None, help="Nobody is asked about its calls.")
 @managing
-def add(agent: str, tool: str, reason: str | None, expires: str | None, home: str | None, as_json: bool) -> None:
-    """Give one agent one tool, privileged ones included."""
-    arguments = given(agent=agent, tool=tool, reason=reason, expires_at=expires)
-    fields(call_as_owner(home, "grant_tool", arguments), as_json=as_json)
+def add(agent: str, tool: str, home: str | None, as_json: bool, **options: Any) -> None:
+    """Give one agent one tool, privileged ones included. Each call of a privileged one waits for your approval."""
+    named = {"expires_at": options.pop("expires"), **options}
+    fields(call_as_owner(home, "grant_tool", given(agent=agent, tool=tool, **named)), as_json=as_json)
 
 
 @grants.command()

@@ -58,9 +58,13 @@ class Actor:
     bundle_tools: frozenset[str] = NOTHING
     project_bundle_tools: frozenset[str] = NOTHING
     grants: frozenset[str] = NOTHING
+    unasked: frozenset[str] = NOTHING
+    """Tools for which the owner has agreed in advance: their calls need no approval."""
     allowed: frozenset[str] | None = None
     disallowed: frozenset[str] = NOTHING
     scope_file: frozenset[str] | None = None
+    within: frozenset[str] | None = None
+    """The tools of whoever started the session, if that was another whose session was narrowed. Part of `allowed`."""
     restrict_networking: bool = False
     exhausted: frozenset[str] = NOTHING
     """Budgets that are used up."""

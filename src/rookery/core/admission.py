@@ -5,20 +5,26 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from rookery.core.actor import Actor
-from rookery.core.decide import decide
+from rookery.core.decide import Decision, decide
 from rookery.core.errors import ApprovalRequired, InvalidParams, NotFound, PermissionDenied
 from rookery.core.tool import Tool, ToolInput
 
 
-def refuse_unless_allowed(actor: Actor, tool: Tool) -> None:
-    """Raise what `decide` says unless it allows the call."""
+def refuse_unless_listed(actor: Actor, tool: Tool) -> Decision:
+    """What `decide` says, if it is not no: it allows the call, or asks for a person's approval."""
     decision = decide(actor, tool)
-    if decision.outcome == "allow":
-        return
     if decision.outcome == "hide":
         raise NotFound(f"there is no tool {tool.name}", hint=decision.hint, layer=decision.layer)
-    kind = ApprovalRequired if decision.outcome == "ask" else PermissionDenied
-    raise kind(decision.reason, hint=decision.hint, layer=decision.layer)
+    if decision.outcome == "deny":
+        raise PermissionDenied(decision.reason, hint=decision.hint, layer=decision.layer)
+    return decision
+
+
+def refuse_unless_allowed(actor: Actor, tool: Tool) -> None:
+    """Raise what `decide` says unless it allows the call outright."""
+    decision = refuse_unless_listed(actor, tool)
+    if decision.outcome == "ask":
+        raise ApprovalRequired(decision.reason, hint=decision.hint, layer=decision.layer)
 
 
 def storable(text: str) -> bool:

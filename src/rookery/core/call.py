@@ -4,14 +4,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from rookery.core.actor import Actor
-from rookery.core.admission import refuse_unless_allowed, validate
+from rookery.core.admission import refuse_unless_allowed, refuse_unless_listed, validate
 from rookery.core.context import Call, Context, Door, Effects, SilentDoor
 from rookery.core.declared import Declared
 from rookery.core.errors import (
@@ -24,6 +23,7 @@ from rookery.core.errors import (
     TimedOut,
 )
 from rookery.core.events import Events
+from rookery.core.gate import ClosedGate, Gate, without_token
 from rookery.core.ids import new_id
 from rookery.core.prompt import Message, Messages
 from rookery.core.record import Record, input_digest
@@ -31,6 +31,7 @@ from rookery.core.recording import to_record, unknown_record
 from rookery.core.registry import Registry
 from rookery.core.resource import Contents, Reading
 from rookery.core.results import Result, make_result
+from rookery.core.spans import Span, no_span, span_name
 from rookery.core.storage import OpenStorage, no_storage
 from rookery.core.tool import Tool, ToolInput
 from rookery.core.uri import MAX_URI
@@ -53,14 +54,6 @@ class Database(Protocol):
         on_commit: Callable[[], None] | None = None,
     ) -> T: ...
     def record(self, record: Record) -> Awaitable[None]: ...
-
-
-Span = Callable[[str, Call], AbstractContextManager[Any]]
-"""Puts what happens in its block on a trace, if anybody collects traces."""
-
-
-def no_span(name: str, call: Call) -> AbstractContextManager[Any]:
-    return nullcontext()
 
 
 class Around(Protocol):
@@ -86,6 +79,7 @@ class Calls:
         facts: Mapping[str, Any] | None = None,
         span: Span | None = None,
         open_storage: OpenStorage = no_storage,
+        gate: Gate | None = None,
     ) -> None:
         self.registry = registry
         self.database = database
@@ -95,6 +89,7 @@ class Calls:
         """What handlers may know of the installation, such as its port."""
         self._span = span or no_span
         self.open_storage = open_storage
+        self._gate = gate or ClosedGate()
 
     async def call(
         self,
@@ -166,9 +161,10 @@ class Calls:
         trace: str | None = None,
     ) -> Result:
         """Run a tool, or the record of a resource or prompt. Every call of any kind passes here."""
+        arguments, token = without_token(tool, arguments)
         call = new_call(actor, tool, arguments, door or SilentDoor(), request_id, trace)
         try:
-            args = self._admit(call)
+            args, asks = self._admit(call)
         except RookeryError as error:
             for part in self.around:
                 part.refused(call, error)
@@ -176,6 +172,8 @@ class Calls:
             raise
         error: RookeryError | None = None
         try:
+            if asks:
+                await self._approved(call, args, token)
             with self._span(span_name(tool), call):
                 result = await self._run(call, args)
             call.output_bytes = result.size() if tool.kind == "tool" else value_size(result.value)
@@ -216,9 +214,14 @@ class Calls:
         outer.effects.nested += [*effects.nested, call]
         return value
 
-    def _admit(self, call: Call) -> ToolInput:
-        """Decide, validate, and pass what surrounds the call; a refusal undoes what was passed already."""
-        refuse_unless_allowed(call.actor, call.tool)
+    def _admit(self, call: Call) -> tuple[ToolInput, bool]:
+        """Decide, validate, and pass what surrounds the call; a refusal undoes what was passed already.
+
+        Gives the arguments, and whether a person has to agree before it runs. Only calls of tools can wait for that.
+        """
+        asks = call.tool.kind == "tool" and refuse_unless_listed(call.actor, call.tool).outcome == "ask"
+        if call.tool.kind != "tool":
+            refuse_unless_allowed(call.actor, call.tool)
         args = validate(call.tool, call.arguments)
         passed: list[Around] = []
         try:
@@ -229,7 +232,19 @@ class Calls:
             for part in reversed(passed):
                 part.after(call, error)
             raise
-        return args
+        return args, asks
+
+    async def _approved(self, call: Call, args: ToolInput, token: str | None) -> None:
+        """Wait at the gate. What a person took to decide is not the handler's time."""
+        try:
+            call.approval = await self._gate.let_through(self, call, args, token)
+        except BaseException as error:
+            recorded = self.database.record(to_record(call, error))
+            if not isinstance(error, asyncio.CancelledError):
+                await recorded
+            raise
+        call.started = time.monotonic()
+        call.deadline = call.started + call.tool.timeout_s
 
     async def _run(self, call: Call, args: ToolInput) -> Result:
         if call.tool.effect == "write":
@@ -331,15 +346,6 @@ def new_call(
         started=started,
         deadline=started + tool.timeout_s,
     )
-
-
-SPANS = {"tool": "tool_execution", "resource": "resource_read", "prompt": "prompt_generation", "lookup": "lookup"}
-
-
-def span_name(tool: Tool) -> str:
-    """What a run is called on a trace, such as `tool_execution:ping` or `resource_read:echo`."""
-    name = tool.name if tool.kind == "tool" else tool.name.partition(":")[2]
-    return f"{SPANS[tool.kind]}:{name}"
 
 
 def value_size(value: Any) -> int:

@@ -102,6 +102,8 @@ class Call:
     input_bytes: int = 0
     output_bytes: int = 0
     stopped: bool = False
+    approval: str | None = None
+    """By which approval it runs, if it needed one."""
 
 
 @dataclass(slots=True)

@@ -229,14 +229,19 @@ def _budget(actor: Actor, tool: Tool) -> Refusal:
 
 
 def _gate(actor: Actor, tool: Tool) -> Refusal:
-    if actor.kind == "human" or actor.mode == "autonomy" or tool.tier == "observe":
+    if actor.kind == "human" or tool.tier == "observe" or tool.right in actor.unasked:
         return None
-    if actor.mode == "act" and tool.tier == "act":
+    if tool.tier == "privileged":
+        if actor.profile is None and tool.right in (actor.permissions or ()):
+            return None
+    elif actor.mode == "autonomy" or (actor.mode == "act" and tool.tier == "act"):
         return None
-    reason = f"{tool.name} is {tool.tier} and the session's mode is {actor.mode}"
-    if actor.unattended:
-        return _deny("gate", f"{reason}, but nobody is there to approve", "leave it to an attended session")
-    return Decision("ask", "gate", reason, "the owner has to approve it")
+    return Decision(
+        "ask",
+        "gate",
+        f"{tool.name} is {tool.tier} and the session's mode is {actor.mode}",
+        "the owner has to approve it",
+    )
 
 
 LAYERS: tuple[tuple[str, Callable[[Actor, Tool], Refusal]], ...] = (

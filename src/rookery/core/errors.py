@@ -4,7 +4,7 @@ Logic raises these; `core/call.py` and the doors turn them into answers. The num
 faces of the same failure.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class RookeryError(Exception):
@@ -21,9 +21,9 @@ class RookeryError(Exception):
         self.hint = hint
         self.layer = layer
 
-    def as_dict(self) -> dict[str, str | bool]:
+    def as_dict(self) -> dict[str, Any]:
         """The wire form, the same at every door."""
-        out: dict[str, str | bool] = {"code": self.code, "message": self.message, "retryable": self.retryable}
+        out: dict[str, Any] = {"code": self.code, "message": self.message, "retryable": self.retryable}
         if self.hint:
             out["hint"] = self.hint
         if self.layer:
@@ -78,9 +78,14 @@ class PermissionDenied(RookeryError):
 
 
 class ApprovalRequired(PermissionDenied):
-    """Allowed in principle, but a person has to say yes first."""
+    """Allowed in principle, but a person has to say yes first. `approval` is the way back for programs."""
 
     code = "APPROVAL_REQUIRED"
+    approval: dict[str, Any] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        out = super().as_dict()
+        return out if self.approval is None else {**out, "approval": self.approval}
 
 
 class Unauthorized(RookeryError):

@@ -54,7 +54,7 @@ def to_record(call: Call, error: BaseException | None, *, intent: bool = False) 
         effect=tool.effect,
         outcome=outcome,
         code=code,
-        layer=error.layer if isinstance(error, RookeryError) else None,
+        layer=error.layer if isinstance(error, RookeryError) else call.approval,
         input_digest=call.digest,
         duration_us=int((time.monotonic() - call.started) * 1_000_000),
     )

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
@@ -33,6 +33,8 @@ class ToolInput(BaseModel):
     """Base of every tool's arguments: an argument that the schema does not name is refused."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    secrets: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose values nobody is shown who is asked about a call."""
 
 
 class NoInput(ToolInput):

@@ -97,12 +97,23 @@ class AccessStore:
 
     # Grants
 
-    def grant(self, agent: str, tool: str, reason: str, by: str, expires_ms: int | None) -> str:
-        """Give one agent one tool, until `expires_ms` or until revoked."""
+    def grant(
+        self,
+        agent: str,
+        tool: str,
+        reason: str,
+        by: str,
+        expires_ms: int | None,
+        *,
+        without_approval: bool = False,
+        standing: bool = False,
+    ) -> str:
+        """Give one agent one tool, until `expires_ms` or until revoked; `standing`: only spare it the approvals."""
         if expires_ms is not None and expires_ms <= now_ms():
             raise InvalidParams("the grant would already be over", hint="give a time in the future")
         grant = new_id("grt")
         row = {"agent": agent, "tool": tool, "reason": reason, "granted_by": by, "expires_ms": expires_ms}
+        row |= {"without_approval": without_approval, "standing": standing}
         self.tx.run(sa.insert(grants).values(id=grant, tenant=self.tenant, created_ms=now_ms(), revoked_ms=None, **row))
         self.tx.bump(EPOCH)
         return grant

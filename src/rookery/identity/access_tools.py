@@ -41,6 +41,8 @@ class Grant(ToolOutput):
     agent: str
     tool: str
     reason: str
+    without_approval: bool
+    standing: bool
     expires_at: str | None
     revoked: bool
 
@@ -111,6 +113,7 @@ class GrantTool(ToolInput):
     tool: str = Field(min_length=1, max_length=100, description="May be privileged.")
     reason: str = Field("", max_length=500, description="For the record.")
     expires_at: AwareDatetime | None = Field(None, description="With zone; absent: until revoked.")
+    without_approval: bool = Field(False, description="Nobody is asked about its calls.")
 
 
 class RowId(ToolInput):
@@ -161,6 +164,8 @@ def _grant(row: sa.Row[Any]) -> Grant:
         agent=row.agent,
         tool=row.tool,
         reason=row.reason,
+        without_approval=row.without_approval or row.standing,
+        standing=row.standing,
         expires_at=_iso(row.expires_ms),
         revoked=row.revoked_ms is not None,
     )
@@ -261,7 +266,14 @@ def grant_tool(ctx: Context, args: GrantTool) -> Grant:
         )
     agent = IdentityStore(ctx.tx, ctx.actor.tenant).agent(args.agent)
     access = _access(ctx)
-    grant = access.grant(agent.id, name, args.reason, ctx.actor.subject, _ms(args.expires_at))
+    grant = access.grant(
+        agent.id,
+        name,
+        args.reason,
+        ctx.actor.subject,
+        _ms(args.expires_at),
+        without_approval=args.without_approval,
+    )
     ctx.publish("ScopeChanged", subject=agent.id)
     return next(_grant(row) for row in access.grants(agent.id) if row.id == grant)
 

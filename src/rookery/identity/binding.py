@@ -1,10 +1,10 @@
 """What a door was told when a session began, and the project and issue that this leads to."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rookery.core.actor import Actor, Source
+from rookery.core.actor import Actor, Mode, Source
 from rookery.core.admission import storable
 from rookery.core.errors import NotFound
 from rookery.db.tx import Tx
@@ -48,27 +48,70 @@ class Binding:
     symphony_dir: str | None = None
     scopes: frozenset[str] | None = None
     """For sessions without a token: the scopes of the token of whoever started them."""
+    mode: Mode | None = None
+    """The mode of whoever started the session. The stricter of it and the agent's own counts."""
+    within: frozenset[str] | None = None
+    """Tools beyond which the session has none, whatever its agent has."""
+
+
+_PLAIN = ("profile", "source", "depth", "scheduler", "mode")
+_SETS = ("scope_file", "scopes", "within")
+_MODES: tuple[Mode, ...] = ("ask", "act", "autonomy")
 
 
 def inherited(actor: Actor) -> dict[str, Any]:
     """What sessions that `actor` starts, now or later, are held to: they reach no further than it does. As JSON."""
+    sets: dict[str, frozenset[str] | None] = {name: getattr(actor, name) for name in _SETS}
     return {
-        "profile": actor.profile,
-        "source": actor.source,
-        "depth": actor.depth,
-        "scheduler": actor.scheduler,
-        "scope_file": None if actor.scope_file is None else sorted(actor.scope_file),
-        "scopes": None if actor.scopes is None else sorted(actor.scopes),
+        **{name: getattr(actor, name) for name in _PLAIN},
+        **{name: None if names is None else sorted(names) for name, names in sets.items()},
+        # It binds nobody: what is done for an issue is counted there.
+        "issue": actor.issue,
     }
 
 
 def bound_by(held: Mapping[str, Any]) -> dict[str, Any]:
     """The same as parts of a binding."""
-    sets = {name: held.get(name) for name in ("scope_file", "scopes")}
+    sets = {name: held.get(name) for name in _SETS}
     return {
-        **{name: held[name] for name in ("profile", "source", "depth", "scheduler") if name in held},
+        **{name: held[name] for name in _PLAIN if name in held},
         **{name: None if names is None else frozenset(names) for name, names in sets.items()},
     }
+
+
+def handed_on(actor: Actor, reach: Callable[[], frozenset[str]]) -> dict[str, Any]:
+    """What a session of another agent is held to that `actor` starts. As JSON.
+
+    A profile and a scope file narrow an agent, but they also give it tools. Another agent gets none by them: it keeps
+    its own, as far as they are among `reach`, those of the actor.
+    """
+    narrowed = actor.profile is not None or actor.scope_file is not None or actor.within is not None
+    within = sorted(reach()) if narrowed else None
+    return inherited(actor) | {"profile": None, "scope_file": None, "within": within}
+
+
+def stricter(mode: Mode, other: Mode | None) -> Mode:
+    """Of two modes the one that asks a person more often."""
+    return other if other is not None and _MODES.index(other) < _MODES.index(mode) else mode
+
+
+def binding_again(actor: Actor) -> Binding:
+    """The binding of an agent's session that the platform started, with which its rights can be looked up anew.
+
+    What the session is held to stays. Its issue is the one that it has claimed by then.
+    """
+    return Binding(
+        tenant=actor.tenant,
+        agent=actor.agent,
+        project=actor.project,
+        session=actor.session,
+        shared=actor.shared_session,
+        worktree=actor.worktree,
+        cwd=actor.cwd,
+        project_slug=actor.project_slug,
+        symphony_dir=actor.symphony_dir,
+        **bound_by(inherited(actor)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

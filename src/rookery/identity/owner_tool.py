@@ -19,4 +19,6 @@ def owner_tool(
         profiles="",
         default=False,
         principals="people",
+        # A session of the owner that nobody attends gives no rights.
+        interactive=effect == "write",
     )

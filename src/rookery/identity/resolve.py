@@ -15,7 +15,16 @@ from rookery.core.registry import Registry
 from rookery.core.tool import PROFILES, plain_name
 from rookery.db.tx import Tx
 from rookery.identity.access import AccessStore, token_row
-from rookery.identity.binding import Binding, BoundIssues, Budgets, Notes, TokenIdentity, Visitor, find_place
+from rookery.identity.binding import (
+    Binding,
+    BoundIssues,
+    Budgets,
+    Notes,
+    TokenIdentity,
+    Visitor,
+    find_place,
+    stricter,
+)
 from rookery.identity.presets import PRESETS
 from rookery.identity.store import DEFAULT_AGENT, IdentityStore, now_ms
 
@@ -66,10 +75,18 @@ def _narrowed(store: IdentityStore, binding: Binding) -> dict[str, Any]:
     allowed, disallowed = store.profile(profile) if profile else (None, None)
     return {
         "profile": profile,
-        "allowed": None if allowed is None else frozenset(allowed),
+        "allowed": _both(None if allowed is None else frozenset(allowed), binding.within),
         "disallowed": frozenset(disallowed or ()),
         "scope_file": binding.scope_file,
+        "within": binding.within,
     }
+
+
+def _both(names: frozenset[str] | None, others: frozenset[str] | None) -> frozenset[str] | None:
+    """What is in both sets; None is no limit."""
+    if names is None or others is None:
+        return others if names is None else names
+    return names & others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +153,8 @@ class Resolver:
         else:
             agent = store.agent(token.holder if token is not None else binding.agent or DEFAULT_AGENT)
             shared = self._shared(store, binding, token, Visitor(agent.id, store.closed_to(agent.id)), ends)
-            actor = Actor(kind="agent", **self._held(store, agent, shared["project"], ends), **shared)
+            held = self._held(store, agent, shared["project"], ends)
+            actor = Actor(kind="agent", **{**held, "mode": stricter(agent.mode, binding.mode)}, **shared)
         return Resolved(actor, min(ends, default=None))
 
     def prompt_additions(self, tx: Tx, actor: Actor) -> str:
@@ -169,7 +187,8 @@ class Resolver:
             "exhausted": self._budgets.exhausted(store.tx, store.tenant, agent.id) if self._budgets else NOTHING,
             "bundle_tools": self._tools(mine, rows),
             "project_bundle_tools": self._tools(ours, rows),
-            "grants": frozenset(row.tool for row in live),
+            "grants": frozenset(row.tool for row in live if not row.standing),
+            "unasked": frozenset(row.tool for row in live if row.standing or row.without_approval),
             "prompt_additions": "\n\n".join(
                 rows[bundle].prompt
                 for bundle in dict.fromkeys([*mine, *ours])

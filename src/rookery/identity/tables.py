@@ -85,7 +85,11 @@ grants = sa.Table(
     whole("created_ms"),
     whole("expires_ms", null=True),
     whole("revoked_ms", null=True),
+    flag("without_approval"),
+    flag("standing"),
 )
+"""`without_approval`: no person is asked about calls of the tool. A `standing` one does that and nothing else: it is a
+yes that lasts, and gives the agent nothing that it does not have."""
 tokens = sa.Table(
     "tokens",
     metadata,
@@ -142,5 +146,13 @@ MIGRATIONS = (
         3,
         "tokens of a profile and project",
         ["ALTER TABLE tokens ADD COLUMN profile TEXT", "ALTER TABLE tokens ADD COLUMN project TEXT"],
+    ),
+    Migration(
+        4,
+        "grants that spare an approval",
+        [
+            "ALTER TABLE grants ADD COLUMN without_approval BOOLEAN NOT NULL DEFAULT FALSE",
+            "ALTER TABLE grants ADD COLUMN standing BOOLEAN NOT NULL DEFAULT FALSE",
+        ],
     ),
 )

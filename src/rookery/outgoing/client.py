@@ -1,7 +1,7 @@
 """Requests to other machines. A name is looked up once, and connected to at exactly the address that was checked.
 
-So neither a redirect nor a name server that changes its answer leads to this machine or its network. Errors name the
-host and nothing else of an address, since many services keep their secret in the path.
+So neither a redirect nor a name server that changes its answer leads to this machine or its network. Errors name no
+part of an address, since services keep their secrets in the path and some in the host's name.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ import httpx2
 
 from rookery.core.errors import RookeryError, ServiceUnavailable, TimedOut, ValidationFailed
 from rookery.outgoing.places import Allowed, is_public
+from rookery.outgoing.threads import in_thread
 from rookery.settings import Settings
 
 MAX_REDIRECTS = 5
@@ -40,7 +41,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 async def look_up(host: str, port: int) -> Sequence[str]:
     """The addresses that the system knows for a name, in the order in which they should be tried."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    found = await in_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
@@ -95,6 +96,10 @@ class GuardedClient:
         self._resolve = resolve
         self._tls = tls
 
+    def for_agents(self) -> "GuardedClient":
+        """The same without any allowance: what the owner trusts by name is not for whoever else names it."""
+        return GuardedClient(resolve=self._resolve, tls=self._tls)
+
     @property
     def tls(self) -> ssl.SSLContext:
         """What certificates are checked with."""
@@ -111,12 +116,13 @@ class GuardedClient:
         timeout_s: float = TIMEOUT_S,
         max_bytes: int = MAX_BYTES,
         plain: bool = False,
+        follow: bool = True,
     ) -> Answer:
         """The answer, whatever its status. Up to five redirects are followed, each checked like the first address.
 
-        A redirect that would turn a request with a body into one without is not followed: it is the answer. Addresses
-        that may not be reached are ValidationFailed, and so is http to the internet unless `plain`; what does not
-        answer is ServiceUnavailable or TimedOut.
+        A redirect that would turn a request with a body into one without is not followed, and without `follow` none
+        is: it is the answer. Addresses that may not be reached are ValidationFailed, and so is http to the internet
+        unless `plain`; what does not answer is ServiceUnavailable or TimedOut.
         """
         sent = {"user-agent": "rookery", "accept-encoding": "identity"}
         sent |= {name.lower(): value for name, value in (headers or {}).items()}
@@ -128,9 +134,9 @@ class GuardedClient:
         )
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._follow(hop)
+                return await (self._follow(hop) if follow else self._send(hop))
         except TimeoutError:
-            raise TimedOut(f"{hop.host} did not answer within {timeout_s:g} s", hint="try again later") from None
+            raise TimedOut(f"the host did not answer within {timeout_s:g} s", hint="try again later") from None
 
     async def check(self, url: str, *, plain: bool = False) -> None:
         """Raise what a request to the address would raise before it connects."""
@@ -149,13 +155,11 @@ class GuardedClient:
         except (OSError, ValueError):
             found = []
         if not found:
-            raise ServiceUnavailable(
-                f"the name {host} leads nowhere", hint="is it spelt right, and is there a network?"
-            )
+            raise ServiceUnavailable("the host's name leads nowhere", hint="is it spelt right, and is there a network?")
         if not self.named(host, port):
             for address in found:
                 if not (is_public(address) or self._allowed.address(address)):
-                    raise ValidationFailed(f"{host} is in this machine's own or a private network", hint=ALLOW_HINT)
+                    raise ValidationFailed("the host is in this machine's own or a private network", hint=ALLOW_HINT)
         return [str(address) for address in found[:TRIED_ADDRESSES]]
 
     def named(self, host: str, port: int) -> bool:
@@ -169,13 +173,15 @@ class GuardedClient:
             if following is None:
                 return answer
             hop = following
-        raise ValidationFailed(f"{hop.host}: more than {MAX_REDIRECTS} redirects", hint="use the final address")
+        raise ValidationFailed(
+            f"the host sends from address to address, more than {MAX_REDIRECTS} times", hint="use the final address"
+        )
 
     async def _places(self, hop: _Hop) -> list[str]:
         places = await self.addresses(hop.host, hop.port)
         at_home = self.named(hop.host, hop.port) or not any(is_public(ipaddress.ip_address(each)) for each in places)
         if hop.url.scheme == "http" and not (hop.plain or at_home):
-            raise ValidationFailed(f"{hop.host} must be reached by https: a secret is sent", hint="write https://")
+            raise ValidationFailed("the host must be reached by https: a secret is sent", hint="write https://")
         return places
 
     async def _send(self, hop: _Hop) -> Answer:
@@ -191,7 +197,7 @@ class GuardedClient:
                 # The text of such an error may repeat a header.
                 failed = type(error).__name__
                 break
-        raise ServiceUnavailable(f"{hop.host} could not be reached ({failed})", hint="try again later")
+        raise ServiceUnavailable(f"the host could not be reached ({failed})", hint="try again later")
 
     async def _send_to(self, place: str, hop: _Hop) -> Answer:
         limits: dict[str, Any] = {"timeout": {"connect": CONNECT_S}}
@@ -225,7 +231,7 @@ async def _body(response: httpx2.Response, hop: _Hop) -> bytes:
     async for chunk in response.aiter_raw():
         body += chunk
         if len(body) > hop.max_bytes:
-            raise ValidationFailed(f"{hop.host} answered with more than {hop.max_bytes} bytes", hint="ask for less")
+            raise ValidationFailed(f"the host answered with more than {hop.max_bytes} bytes", hint="ask for less")
     return bytes(body)
 
 
@@ -257,7 +263,7 @@ def _following(hop: _Hop, answer: Answer) -> _Hop | None:
         joined = ""
     url = _parsed(joined)
     if hop.url.scheme == "https" and url.scheme == "http":
-        raise ValidationFailed(f"{hop.host} redirects from https to http", hint="use the final address")
+        raise ValidationFailed("the host redirects from https to http", hint="use the final address")
     headers = hop.headers
     if (url.scheme, url.host, url.port) != (hop.url.scheme, hop.url.host, hop.url.port):
         # A credential is for the host that it was given for.

@@ -5,12 +5,14 @@ import contextlib
 import smtplib
 import socket
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from typing import Any, Literal
 
 from rookery.core.errors import RookeryError, ServiceUnavailable, TimedOut, ValidationFailed
-from rookery.outgoing.client import GuardedClient
+from rookery.outgoing.client import CONNECT_S, GuardedClient
+from rookery.outgoing.threads import in_thread
 
 Security = Literal["starttls", "ssl", "none"]
 STEP_S = 10.0
@@ -39,17 +41,17 @@ async def send_mail(
     """
     if server.security == "none" and server.username and not client.named(server.host, server.port):
         raise ValidationFailed(
-            f"a password would go to {server.host} in the open", hint="set security to starttls or ssl"
+            "a password would go to the mail server in the open", hint="set security to starttls or ssl"
         )
     places = await client.addresses(server.host, server.port)
-    line = _Line(server, places[0], client.tls)
-    work = asyncio.create_task(asyncio.to_thread(line.hand_in, message))
+    line = _Line(server, places, client.tls)
+    work = asyncio.create_task(in_thread(lambda: line.hand_in(message)))
     work.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         async with asyncio.timeout(timeout_s):
             await asyncio.shield(work)
     except TimeoutError:
-        raise TimedOut(f"{server.host} did not take the mail within {timeout_s:g} s", hint="try again later") from None
+        raise TimedOut(f"the mail server did not take it within {timeout_s:g} s", hint="try again later") from None
     finally:
         # The thread may be waiting for the other side; nothing else ends it.
         line.cut()
@@ -58,20 +60,29 @@ async def send_mail(
 class _Line:
     """One connection to a mail server."""
 
-    def __init__(self, server: MailServer, place: str, tls: ssl.SSLContext) -> None:
+    def __init__(self, server: MailServer, places: Sequence[str], tls: ssl.SSLContext) -> None:
         self._server = server
-        self._place = place
+        self._places = places
         self._tls = tls
         self._handle: socket.socket | None = None
         self._over = False
 
     def connect(self, port: int, timeout: float) -> socket.socket:
-        made = socket.create_connection((self._place, port), timeout)
+        made = self._reach(port, timeout)
         # A handle of its own: with TLS the first one goes over to another object.
         self._handle = made.dup()
         if self._over:
             self.cut()
         return made
+
+    def _reach(self, port: int, timeout: float) -> socket.socket:
+        """A connection to the first of the addresses that answers."""
+        for place in self._places[:-1]:
+            with contextlib.suppress(OSError):
+                return socket.create_connection((place, port), min(timeout, CONNECT_S))
+            if self._over:
+                break
+        return socket.create_connection((self._places[-1], port), timeout)
 
     def cut(self) -> None:
         """End the connection, from any thread, whether it is there already or only coming."""
@@ -82,7 +93,6 @@ class _Line:
             self._handle.close()
 
     def hand_in(self, message: EmailMessage) -> None:
-        host = self._server.host
         try:
             self._hand_in(message)
         except smtplib.SMTPResponseException as error:
@@ -91,15 +101,19 @@ class _Line:
             codes = [code for code, _ in error.recipients.values()]
             self._refused(codes[0] if codes else 550)
         except smtplib.SMTPNotSupportedError:
-            raise ValidationFailed(f"{host} offers no such encryption or login", hint="change security") from None
+            raise ValidationFailed(
+                "the mail server offers no such encryption or login", hint="change security"
+            ) from None
         except ssl.SSLError:
-            raise ServiceUnavailable(f"{host} has no valid certificate, or speaks no TLS on this port") from None
+            raise ServiceUnavailable(
+                "the mail server has no valid certificate, or speaks no TLS on this port"
+            ) from None
         except (smtplib.SMTPException, OSError, ValueError) as error:
             # What the other side said is not repeated: it may be what we sent.
-            raise ServiceUnavailable(f"{host} could not take the mail ({type(error).__name__})") from None
+            raise ServiceUnavailable(f"the mail server could not take the mail ({type(error).__name__})") from None
 
     def _refused(self, code: int) -> None:
-        said = f"{self._server.host} refused the mail ({code})"
+        said = f"the mail server refused the mail ({code})"
         error: RookeryError = ValidationFailed(said) if code in LASTING else ServiceUnavailable(said)
         raise error from None
 

@@ -6,6 +6,8 @@ Reads one JSON object from its input and writes one word: sent, refused, blocked
 import importlib
 import ipaddress
 import json
+import os
+import signal
 import socket
 import sys
 from typing import Any
@@ -78,5 +80,16 @@ def tell(order: dict[str, Any]) -> str:
     return "sent" if taken and not guard.blocked else "blocked" if guard.blocked else "refused"
 
 
+def main() -> None:
+    """Do what the input says. Nothing but our own word goes out, and nothing runs on when nobody waits any more."""
+    order = json.load(sys.stdin)
+    # Whoever started this may have been killed; the signal ends the process whatever a library is at.
+    signal.alarm(order["within_s"])
+    answer = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.write(answer, tell(order).encode())
+
+
 if __name__ == "__main__":
-    sys.stdout.write(tell(json.load(sys.stdin)))
+    main()

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib.util
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ async def tell_service(allow: Sequence[str], url: str, *, title: str, body: str,
 
 
 async def _run(allow: Sequence[str], url: str, *, check: bool = False, **told: str) -> None:
-    order = {"allow": list(allow), "url": url, "check": check, **told}
+    order = {"allow": list(allow), "url": url, "check": check, "within_s": math.ceil(TIMEOUT_S) + 1, **told}
     word = await _word(order)
     if word in ("sent", "fine"):
         return
@@ -63,7 +64,7 @@ async def _word(order: dict[str, Any]) -> str:
     )
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            said, _ = await process.communicate(json.dumps(order).encode())
+            said = await _talk(process, json.dumps(order).encode())
     except TimeoutError:
         raise TimedOut(f"apprise did not finish within {TIMEOUT_S:g} s", hint="try again later") from None
     finally:
@@ -71,10 +72,25 @@ async def _word(order: dict[str, Any]) -> str:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    return said[:MAX_ANSWER].decode("ascii", "replace").strip()
+    return said.decode("ascii", "replace").strip()
+
+
+async def _talk(process: asyncio.subprocess.Process, order: bytes) -> bytes:
+    """What the process says first, and no more of it than a word."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(order)
+        await process.stdin.drain()
+    process.stdin.close()
+    said = await process.stdout.read(MAX_ANSWER)
+    await process.wait()
+    return said
 
 
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    # No home, so that no library finds logins in a .netrc there and sends them along.
+    kept |= {"HOME": "/nonexistent", "NETRC": os.devnull}
     # What this process can import, wherever it was started.
     return {**kept, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)}

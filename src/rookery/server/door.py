@@ -22,6 +22,11 @@ _send_log: Callable[..., Coroutine[Any, Any, None]] = inspect.unwrap(
 )
 
 
+def _takes_forms(elicitation: types.ElicitationCapability | None) -> bool:
+    """Whether the client's person can fill in forms. Who declares no mode has this one."""
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
 class ClientDoor:
     """Talks to the client of one request. Made for each call; `flush` before the answer goes out."""
 
@@ -50,7 +55,7 @@ class ClientDoor:
             name=info.name if info is not None else "",
             version=info.version if info is not None else "",
             protocol=self._ctx.protocol_version,
-            elicitation=can is not None and can.elicitation is not None,
+            elicitation=can is not None and _takes_forms(can.elicitation),
             sampling=can is not None and can.sampling is not None,
             roots=can is not None and can.roots is not None,
         )

@@ -1,4 +1,4 @@
-"""Where other programs report that something has happened: POST /hooks/… Each hook checks its own secret."""
+"""What is reached below /hooks/…: reports of other programs, pages behind a link. Each hook checks its own secret."""
 
 import asyncio
 import logging
@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from rookery.core.errors import RookeryError
-from rookery.core.hook import MAX_BODY, Hook, HookRequest
+from rookery.core.hook import MAX_BODY, Hook, HookAnswer, HookRequest
 
 if TYPE_CHECKING:
     from rookery.app import Platform
@@ -18,13 +18,26 @@ if TYPE_CHECKING:
 log = logging.getLogger("rookery.hooks")
 HOOKS = "/hooks/"
 BODY_S = 30.0
-TOO_LARGE = {"error": f"the body has more than {MAX_BODY} bytes"}
-TOO_SLOW = {"error": f"the body did not come within {BODY_S:g} s"}
+TOO_LARGE = f"the body has more than {MAX_BODY} bytes"
+TOO_SLOW = f"the body did not come within {BODY_S:g} s"
+PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    # The address of such a page is a secret.
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "X-Robots-Tag": "noindex, nofollow",
+}
 
 
 def hook_routes(platform: "Platform") -> list[Route]:
     """The addresses of every hook."""
-    return [Route(f"{HOOKS}{hook.pattern}", _endpoint(platform, hook), methods=["POST"]) for hook in platform.hooks]
+    return [
+        Route(f"{HOOKS}{hook.pattern}", _endpoint(platform, hook), methods=list(hook.methods))
+        for hook in platform.hooks
+    ]
 
 
 def _endpoint(platform: "Platform", hook: Hook) -> Callable[[Request], Awaitable[Response]]:
@@ -33,21 +46,33 @@ def _endpoint(platform: "Platform", hook: Hook) -> Callable[[Request], Awaitable
             async with asyncio.timeout(BODY_S):
                 body = await _body(request)
         except (TimeoutError, ClientDisconnect):
-            return JSONResponse(TOO_SLOW, 408)
+            return _response(_refused(hook, 408, TOO_SLOW))
         if body is None:
-            return JSONResponse(TOO_LARGE, 413)
+            return _response(_refused(hook, 413, TOO_LARGE))
         headers = {name.lower(): value for name, value in request.headers.items()}
-        given = HookRequest({name: str(value) for name, value in request.path_params.items()}, headers, body)
+        path = {name: str(value) for name, value in request.path_params.items()}
+        # A HEAD is a GET of which only the head is wanted.
+        method = "GET" if request.method == "HEAD" else request.method
         try:
-            told = await hook.handler(platform.calls, given)
+            told = await hook.handler(platform.calls, HookRequest(path, headers, body, method))
         except RookeryError as error:
-            return JSONResponse({"error": error.message}, 503 if error.retryable else 400)
+            told = _refused(hook, 503 if error.retryable else 400, error.message)
         except Exception:
             log.exception("the hook %s failed", hook.pattern)
-            return JSONResponse({"error": "the hook failed"}, 500)
-        return JSONResponse(told.body, told.status)
+            told = _refused(hook, 500, "the hook failed")
+        return _response(told)
 
     return answer
+
+
+def _refused(hook: Hook, status: int, reason: str) -> HookAnswer:
+    return HookAnswer(status, {"error": reason}, None if hook.refusal is None else hook.refusal(reason))
+
+
+def _response(told: HookAnswer) -> Response:
+    if told.page is not None:
+        return HTMLResponse(told.page, told.status, PAGE_HEADERS)
+    return JSONResponse(told.body, told.status)
 
 
 async def _body(request: Request) -> bytes | None:

@@ -41,6 +41,7 @@ class Settings:
     http_origins: Names = ()
     http_hosts: Names = ()
 
+    approval_hold_s: float = 45
     outgoing_allow: Names = ()
 
     network: str = "local"
@@ -52,10 +53,13 @@ class Settings:
     worker_concurrency: int = 16
     job_lease_s: float = 20
     job_keep_days: int = 30
+    asks_keep_days: int = 90
+    notification_keep_days: int = 90
     runtime: str = "none"
     work_task_max_per_day: int = 100
     work_max_iterations: int = 3
     worktree_base_dir: str = ""
+    agent_timeout_ms: int = 1_800_000
 
     agent_rate_limit_per_min: int = 10
     agent_cb_failure_threshold: int = 5
@@ -64,6 +68,7 @@ class Settings:
     session_max_agent_messages: int = 0
     session_max_unique_targets: int = 0
     session_message_interval_ms: int = 0
+    message_keep_days: int = 90
 
     credits_hard_stop: bool = False
     credits_per_algo: int = 1000

@@ -69,6 +69,7 @@ ALIASES: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "WORK_TASK_MAX_PER_DAY": ("work_task_max_per_day", _same, ""),
     "WORK_MAX_ITERATIONS": ("work_max_iterations", _same, ""),
     "WORKTREE_BASE_DIR": ("worktree_base_dir", _same, ""),
+    "AGENT_TIMEOUT_MS": ("agent_timeout_ms", _same, ""),
     "AGENT_RATE_LIMIT_PER_MIN": ("agent_rate_limit_per_min", _same, ""),
     "AGENT_CB_FAILURE_THRESHOLD": ("agent_cb_failure_threshold", _same, ""),
     "AGENT_CB_RESET_TIMEOUT_MS": ("agent_cb_reset_timeout_ms", _same, ""),

@@ -93,10 +93,11 @@ class Reception:
         found = sa.text("SELECT args, due_ms, state FROM jobs WHERE kind = :kind ORDER BY id").columns(args=sa.JSON)
         return self.platform.database.direct(lambda tx: tx.all(found, {"kind": kind}))
 
-    def pass_hours(self, hours: float) -> None:
+    def pass_hours(self, hours: float, *, but: tuple[str, ...] = ()) -> None:
         """Make everything that was asked so much older."""
         past = round(hours * HOUR_MS)
-        times: dict[str, Any] = {name: asks.c[name] - past for name in ("created_ms", "expires_ms", "answered_ms")}
+        names = [name for name in ("created_ms", "expires_ms", "answered_ms", "told_ms") if name not in but]
+        times: dict[str, Any] = {name: asks.c[name] - past for name in names}
         self.platform.database.direct(lambda tx: tx.run(sa.update(asks).values(times)), write=True)
 
     def told(self, name: str) -> list[Event]:

@@ -16,10 +16,20 @@ from rookery.domains.owner.notify_tables import (
 )
 from rookery.identity.store import IdentityStore
 from rookery.jobs.tables import jobs
+from rookery.outgoing.client import GuardedClient
 from tests.jobs.working import running_worker, settled
 from tests.platform_fixtures import Fleet
 
 HERE = ("127.0.0.1",)
+
+
+class Everywhere(GuardedClient):
+    """Takes this machine for the internet, so that agents can have channels that tests can hear."""
+
+    def for_agents(self) -> GuardedClient:
+        return self
+
+
 TABLES = {"channels": notification_channels, "deliveries": notification_deliveries, "told": owner_notifications}
 
 
@@ -29,6 +39,8 @@ class Telling:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.platform = fleet.platform
+        facts: Any = self.platform.calls.facts
+        facts["outgoing"] = Everywhere(self.platform.settings.outgoing_allow)
 
     @property
     def agent(self) -> Actor:
@@ -64,7 +76,7 @@ class Telling:
         )
 
         def keep(tx: Any) -> None:
-            told = Notifications(tx, actor.tenant).add(new)
+            told, _ = Notifications(tx, actor.tenant).tell(new)
             defer_deliveries(tx, actor.tenant, "notification", told, new.agent_id)
 
         self.platform.database.direct(keep, write=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rookery.asks.store import Asks
+from rookery.asks.store import Asks, NewAsk
 from rookery.core.errors import Conflict, InvalidParams, NotFound, PermissionDenied, RookeryError
 from tests.domains.owner.reception import Reception
 
@@ -16,6 +16,14 @@ async def test_what_is_no_answer_is_refused(reception: Reception, answer: Any) -
     row = await reception.opened()
     with pytest.raises(InvalidParams):
         await reception.call(reception.owner, "answer_ask", ask_id=row.id, answer=answer)
+    assert reception.row(row.id).status == "open"
+
+
+@pytest.mark.parametrize("given", [{}, {"answer": "yes", "dismiss": True}, {"dismiss": False}], ids=str)
+async def test_without_either_an_answer_or_a_dismissal_nothing_happens(reception: Reception, given: Any) -> None:
+    row = await reception.opened()
+    with pytest.raises(InvalidParams):
+        await reception.call(reception.owner, "answer_ask", ask_id=row.id, **given)
     assert reception.row(row.id).status == "open"
 
 
@@ -103,3 +111,46 @@ async def test_without_being_asked_to_nothing_else_is_answered(reception: Recept
     await reception.answer(first)
     assert Counter(row.status for row in reception.rows()) == {"answered": 1, "open": 1}
     assert second.batch_key == first.batch_key
+
+
+async def test_the_owner_dismisses_what_needs_no_answer(reception: Reception) -> None:
+    call, row = await reception.ask()
+    (shown,) = (await reception.call(reception.owner, "answer_ask", ask_id=row.id[:8], dismiss=True)).asks
+    assert (shown["status"], shown["answered_by"], shown["answer"]) == ("withdrawn", "owner", None)
+    told = await call
+    assert (told.status, "owner has dismissed it: use your best judgement" in told.note) == ("withdrawn", True)
+    assert reception.told("AskAnswered") == []
+    assert [event.subject for event in reception.told("AskWithdrawn")] == [row.id]
+    with pytest.raises(Conflict, match="was withdrawn"):
+        await reception.answer(row)
+
+
+async def test_alike_asks_are_dismissed_together(reception: Reception) -> None:
+    sessions = [reception.fleet.actor(session=f"ses-{number}") for number in range(3)]
+    rows = [await reception.opened(actor) for actor in sessions]
+    other = await reception.opened(question="another?")
+    await reception.call(reception.owner, "answer_ask", ask_id=rows[1].id, dismiss=True, similar=True)
+    assert {reception.row(row.id).status for row in rows} == {"withdrawn"}
+    assert reception.row(other.id).status == "open"
+
+
+async def test_not_now_leaves_the_ask_open(reception: Reception) -> None:
+    new = NewAsk(kind="approval", agent_id="agt-1", question="delete it?")
+    row, _ = reception.platform.database.direct(lambda tx: Asks(tx, "default").open(new), write=True)
+    (shown,) = (await reception.answer(row, "later")).asks
+    assert (shown["status"], shown["put_off"]) == ("open", True)
+    assert (reception.told("AskAnswered"), len(reception.told("AskPutOff"))) == ([], 1)
+    (shown,) = (await reception.answer(row, "deny: too early")).asks
+    assert (shown["status"], shown["put_off"], shown["answer"]) == ("answered", False, "deny: too early")
+
+
+async def test_two_who_answer_one_batch_at_once_do_not_hold_each_other_up(reception: Reception) -> None:
+    for round_number in range(3):
+        actors = [reception.fleet.actor(session=f"ses-{round_number}-{number}") for number in range(6)]
+        rows = [await reception.opened(actor) for actor in actors]
+        done = await asyncio.gather(
+            *(reception.answer(row, f"answer {row.id}", similar=True) for row in rows), return_exceptions=True
+        )
+        counted = [each for each in done if not isinstance(each, BaseException)]
+        assert [len(each.asks) for each in counted] == [6]
+        assert {type(each) for each in done if isinstance(each, BaseException)} == {Conflict}

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from rookery.core.errors import InvalidParams, PermissionDenied, RateLimited
+from rookery.core.ids import new_id
 from rookery.core.lint import lint, tokens
 from rookery.domains.owner import ask_inquiry, ask_tools
 from rookery.domains.owner.ask_tools import MAX_CONTEXT, MAX_OPTION, MAX_OPTIONS, MAX_QUESTION, patience_s
+from rookery.server.streamable.sessions import record_id
 from tests.domains.owner.reception import QUESTION, Reception
 from tests.platform_fixtures import Fleet
 
@@ -41,6 +43,8 @@ async def test_a_scheduled_session_cannot_ask(reception: Reception, name: str) -
         {"options": ["x" * (MAX_OPTION + 1)]},
         {"options": [str(number) for number in range(MAX_OPTIONS + 1)]},
         {"options": ["yes", "YES "]},
+        {"options": ["10", "5", "2"]},
+        {"options": ["2", "1"]},
         {"context": "x" * (MAX_CONTEXT + 1)},
         {"timeout_seconds": math.nan},
         {"timeout_minutes": math.nan},
@@ -102,8 +106,8 @@ async def test_the_answer_of_the_owner_is_the_result(reception: Reception) -> No
 
 
 async def test_the_first_option_has_the_number_one(reception: Reception) -> None:
-    for text in ("1", " RED "):
-        call, row = await reception.ask(options=COLOURS)
+    for number, text in enumerate(("1", " RED ")):
+        call, row = await reception.ask(question=f"{QUESTION} {number}", options=COLOURS)
         await reception.answer(row, text)
         assert ((await call).option, (await call).answer) == (1, "red")
 
@@ -167,12 +171,50 @@ async def test_of_many_who_ask_the_same_at_two_servers_at_once_one_opens_it(
     assert {(await call).answer for call, _ in asked} == {"green"}
 
 
-async def test_once_the_answer_was_told_the_same_question_is_a_new_one(reception: Reception) -> None:
-    for text in ("green", "blue"):
-        call, row = await reception.ask()
-        await reception.answer(row, text)
-        assert (await call).answer == text
+async def test_an_answer_that_may_not_have_arrived_is_told_again_for_some_minutes(reception: Reception) -> None:
+    call, row = await reception.ask()
+    await reception.answer(row)
+    assert not hasattr(await call, "note")
+    for _ in range(2):
+        reception.pass_hours(4 / 60)
+        told = await reception.call(reception.ada, "ask_owner", question=QUESTION)
+        assert (told.ask_id, told.answer) == (row.id, "green")
+        assert "had this answer already" in told.as_text()
+    reception.pass_hours(4 / 60)
+    call, other = await reception.ask()
+    await reception.answer(other, "blue")
+    assert ((await call).answer, other.id != row.id) == ("blue", True)
     assert len(reception.rows()) == 2
+
+
+async def test_an_answer_that_was_looked_at_later_is_not_the_answer_to_the_next_question(reception: Reception) -> None:
+    row = await reception.opened()
+    await reception.answer(row)
+    assert (await reception.call(reception.ada, "check_answer", ask_id=row.id)).answer == "green"
+    reception.pass_hours(1)
+    assert (await reception.opened()).id != row.id
+
+
+async def test_an_answer_that_nobody_fetched_counts_for_three_days(reception: Reception) -> None:
+    row = await reception.opened()
+    await reception.answer(row)
+    reception.pass_hours(71.9)
+    again = await reception.opened()
+    assert again.id == row.id
+    other = await reception.opened(question="another?")
+    await reception.answer(other)
+    reception.pass_hours(72.1)
+    assert (await reception.opened(question="another?")).id != other.id
+
+
+async def test_a_session_that_nobody_named_is_no_place_of_its_own(reception: Reception) -> None:
+    lost, new, over_http = (
+        reception.fleet.actor(session=name) for name in (new_id("ses"), new_id("ses"), record_id("a"))
+    )
+    row = await reception.opened(lost)
+    await reception.answer(row)
+    for actor in (new, over_http):
+        assert (await reception.call(actor, "ask_owner", question=QUESTION)).ask_id == row.id
 
 
 async def test_what_differs_in_anything_is_another_question(reception: Reception) -> None:

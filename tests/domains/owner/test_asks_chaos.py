@@ -6,6 +6,7 @@ Every question is asked once, every answer is given once, and every agent gets t
 import asyncio
 import json
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -39,6 +40,8 @@ class Chaos:
         self._dice = random.Random(count)
         self._command = [url, str(folder / "servers"), str(folder / "journal"), str(count), str(agents)]
         self._command.append(str(max(10, count // 10)))
+        self.deadly = -1
+        """The question at whose answer the next server dies."""
         self._journal = folder / "journal"
         self._output = folder / "output"
         self._count = count
@@ -49,7 +52,7 @@ class Chaos:
         self._started += 1
         with self._output.open("ab") as output:
             self._server = subprocess.Popen(
-                [sys.executable, "-m", "tests.domains.owner.asker", *self._command],
+                [sys.executable, "-m", "tests.domains.owner.asker", *self._command, str(self.deadly)],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -60,6 +63,16 @@ class Chaos:
     def up(self) -> bool:
         """Whether the server that was started last is at work."""
         return self._output.read_text().split().count("up") >= self._started
+
+    @property
+    def dead(self) -> bool:
+        """Whether the server has ended by itself."""
+        return self._server is not None and self._server.poll() is not None
+
+    def stop(self) -> None:
+        """Let the server do nothing from now on, without its knowing."""
+        assert self._server is not None
+        self._server.send_signal(signal.SIGSTOP)
 
     def kill(self) -> None:
         if self._server is not None:
@@ -106,7 +119,8 @@ class Chaos:
             while len(self.given) < wanted:
                 await self.until(lambda: bool(self.reception.rows(_OPEN)), "questions are asked")
                 await self.answer_some(self._dice.random())
-            self.reception.pass_hours(WAITED_HOURS / kills)
+            # Those who were killed come back at once, so what was handed over was so a moment ago.
+            self.reception.pass_hours(WAITED_HOURS / kills, but=("told_ms",))
             # At whatever the server is just doing with what it was told last.
             answering = asyncio.create_task(self.answer_some(self._dice.random()))
             target = len(self.given) + self._dice.randrange(3)
@@ -154,6 +168,40 @@ async def killed(chaos: Chaos, agents: int, kills: int) -> None:
     for number in range(agents):
         await chaos.reception.call(chaos.reception.owner, "create_agent", name=f"agent{number}")
     await chaos.run(kills)
+    chaos.check()
+
+
+async def test_an_answer_is_not_lost_with_the_server_that_was_about_to_hand_it_over(
+    make_chaos: Callable[[int, int], Chaos],
+) -> None:
+    chaos = make_chaos(1, 1)
+    await chaos.reception.call(chaos.reception.owner, "create_agent", name="agent0")
+    for deadly in (0, -1):
+        chaos.deadly = deadly
+        chaos.start()
+        if deadly == 0:
+            await chaos.until(lambda: bool(chaos.reception.rows(_OPEN)), "it asks")
+            await chaos.answer_some(1.0)
+            # It was noted as handed over, and the agent never heard of it.
+            await chaos.until(lambda: chaos.dead, "it dies")
+            (row,) = chaos.reception.rows()
+            assert (row.status, row.told_ms is not None, chaos.answered) == ("answered", True, 0)
+    await chaos.until(lambda: chaos.answered == 1, "the answer arrives")
+    chaos.check()
+
+
+async def test_an_answer_is_not_lost_with_a_server_that_never_saw_it(make_chaos: Callable[[int, int], Chaos]) -> None:
+    chaos = make_chaos(1, 1)
+    await chaos.reception.call(chaos.reception.owner, "create_agent", name="agent0")
+    chaos.start()
+    await chaos.until(lambda: bool(chaos.reception.rows(_OPEN)), "it asks")
+    chaos.stop()
+    await chaos.answer_some(1.0)
+    chaos.kill()
+    chaos.reception.pass_hours(WAITED_HOURS)
+    assert chaos.reception.rows()[0].told_ms is None
+    chaos.start()
+    await chaos.until(lambda: chaos.answered == 1, "the answer arrives")
     chaos.check()
 
 

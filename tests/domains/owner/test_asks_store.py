@@ -1,27 +1,40 @@
 """Asks of every kind, as the rest of the product keeps them: opened once, taken back, ended when their time is over."""
 
+import asyncio
+import uuid
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
 
-from rookery.asks import waiting as asks_waiting
 from rookery.asks.store import MINUTE_MS, Asks, Kind, NewAsk, digest_of
-from rookery.asks.tables import KINDS
+from rookery.asks.tables import KINDS, asks
 from rookery.asks.waiting import until_settled
-from rookery.core.errors import DatabaseError, PermissionDenied
-from rookery.db.database import Database
+from rookery.core.errors import PermissionDenied
+from rookery.core.ids import new_id
 from rookery.db.tx import Tx
-from rookery.db.wakes import Listener
 from rookery.jobs.store import Jobs
 from tests.domains.owner.reception import Reception
-from tests.jobs.working import running_worker
+from tests.jobs.working import running_worker, settled
 
 T = TypeVar("T")
 
 
 def change(reception: Reception, work: Callable[[Asks], T]) -> T:
     return reception.platform.database.direct(lambda tx: work(Asks(tx, "default")), write=True)
+
+
+async def expired(reception: Reception) -> None:
+    """Let a worker end and forget what is over."""
+
+    def defer(tx: Tx) -> None:
+        Jobs(tx, "default").defer("owner.expire_asks", {}, key=new_id("now"))
+
+    async with running_worker(reception.platform):
+        reception.platform.database.direct(defer, write=True)
+        await settled(reception.platform)
 
 
 def approval(**given: Any) -> NewAsk:
@@ -47,7 +60,7 @@ def test_an_ask_of_any_kind_is_opened_answered_and_over(reception: Reception, ki
     row, is_new = change(reception, lambda store: store.open(approval(kind=kind, subject="iss-1")))
     assert (is_new, row.kind, row.status, row.subject) == (True, kind, "open", "iss-1")
     (answered,) = change(reception, lambda store: store.answer(row.id, "1", "per-1", "telegram"))
-    assert (answered.status, answered.answer) == ("answered", {"text": "yes", "option": 1})
+    assert (answered.status, answered.answer) == ("answered", {"text": row.options[0], "option": 1})
     assert (answered.answered_by, answered.answered_via) == ("per-1", "telegram")
     assert change(reception, lambda store: store.withdraw(row.id)) is None
 
@@ -58,11 +71,13 @@ def test_of_one_key_one_ask_is_open_at_a_time(reception: Reception) -> None:
     assert (is_new, is_new_again, again.id) == (True, False, first.id)
     change(reception, lambda store: store.answer(first.id, "no", "per-1", "cli"))
     assert change(reception, lambda store: store.open(approval(key="k")))[0].id == first.id, "nobody was told yet"
+    reception.pass_hours(71)
+    assert change(reception, lambda store: store.open(approval(key="k")))[0].id == first.id, "nobody was told yet"
     change(reception, lambda store: store.tell(first.id))
     assert change(reception, lambda store: store.open(approval(key="k")))[1], "it is asked anew"
 
 
-def test_what_was_withdrawn_or_has_expired_is_asked_anew(reception: Reception) -> None:
+async def test_what_was_withdrawn_or_has_expired_is_asked_anew(reception: Reception) -> None:
     first, _ = change(reception, lambda store: store.open(approval(key="k")))
     taken = change(reception, lambda store: store.withdraw(first.id))
     assert taken is not None
@@ -71,6 +86,8 @@ def test_what_was_withdrawn_or_has_expired_is_asked_anew(reception: Reception) -
     reception.pass_hours(73)
     third, is_new = change(reception, lambda store: store.open(approval(key="k")))
     assert is_new
+    await expired(reception)
+    assert [each.subject for each in reception.told("AskExpired")] == [second.id], "nobody overlooks its end"
     assert {row.id: row.status for row in reception.rows()} == {
         first.id: "withdrawn",
         second.id: "expired",
@@ -108,15 +125,11 @@ async def test_a_worker_ends_what_nobody_answered_and_tells_whoever_waits(recept
     fresh, _ = change(reception, lambda store: store.open(approval(question="fresh?", open_for_ms=200 * 3_600_000)))
     reception.pass_hours(100)
 
-    def defer(tx: Tx) -> None:
-        Jobs(tx, "default").defer("owner.expire_asks", {}, key="now")
-
-    async with running_worker(reception.platform):
-        reception.platform.database.direct(defer, write=True)
-        row = await until_settled(reception.platform.database, "default", old.id, 20)
-    assert row.status == "expired"
+    waiting = asyncio.create_task(until_settled(reception.platform.database, "default", old.id, 20))
+    await expired(reception)
+    assert (await waiting).status == "expired"
     assert reception.row(fresh.id).status == "open"
-    assert [event.subject for event in reception.told("AskExpired")] == [old.id]
+    assert [each.subject for each in reception.told("AskExpired")] == [old.id]
 
 
 def test_asks_that_end_in_the_same_minute_are_ended_by_one_job(reception: Reception) -> None:
@@ -126,38 +139,84 @@ def test_asks_that_end_in_the_same_minute_are_ended_by_one_job(reception: Recept
     assert len(reception.jobs("owner.expire_asks")) == len(ends) <= 2
 
 
+def test_what_tells_and_ends_asks_is_tried_more_often_than_other_jobs(reception: Reception) -> None:
+    change(reception, lambda store: store.open(approval()))
+    for kind in ("owner.expire_asks", "owner.deliver_ask"):
+        (found,) = reception.rows(sa.text(f"SELECT attempts FROM jobs WHERE kind = '{kind}'"))
+        assert found.attempts == 5
+
+
+async def test_what_is_long_over_is_forgotten(reception: Reception) -> None:
+    made = [
+        change(reception, lambda store, n=n: store.open(approval(question=f"{n}?", key=f"{n}")))[0] for n in range(5)
+    ]
+    change(reception, lambda store: store.answer(made[0].id, "yes", "owner", "cli"))
+    change(reception, lambda store: store.withdraw(made[1].id))
+    reception.pass_hours(24 * 89)
+    await expired(reception)
+    assert len(reception.rows()) == 5
+    kept = change(reception, lambda store: store.open(approval(question="new?")))[0]
+    reception.pass_hours(24 * 2, but=("expires_ms",))
+    assert change(reception, lambda store: store.forget(90, room=1)) == 1
+    await expired(reception)
+    # Those that expired did so three days after they were asked.
+    assert {row.id for row in reception.rows()} == {kept.id, *(row.id for row in made[2:])}
+    reception.pass_hours(24 * 5)
+    await expired(reception)
+    assert [row.id for row in reception.rows()] == [kept.id]
+
+
+def test_asks_are_found_without_looking_at_those_of_years(reception: Reception) -> None:
+    row, _ = change(reception, lambda store: store.open(approval()))
+    over_for_long(reception, row, 2000)
+    for work, index in (
+        (lambda store: store.of(row.id[:8]), "asks_short"),
+        (lambda store: store.open_of("agt-1"), "asks_open"),
+        (lambda store: store.similar(row), "asks_open"),
+        (lambda store: store.answer(row.id, "later", "owner", "cli", similar=True), "asks_open"),
+    ):
+        assert index in plans(reception, work)
+
+
+def over_for_long(reception: Reception, row: Any, count: int) -> None:
+    """Many asks of the same agent that were answered at some time."""
+    ids = [uuid.uuid4().hex for _ in range(count)]
+    over = {**row._mapping, "status": "answered", "answer": {"text": "yes", "option": None}}
+    rows = [{**over, "id": each, "short_id": each[:8], "created_ms": number} for number, each in enumerate(ids)]
+
+    def insert(tx: Tx) -> None:
+        tx.run(sa.insert(asks), rows)
+        tx.run(sa.text("ANALYZE asks"))
+
+    reception.platform.database.direct(insert, write=True)
+
+
+def plans(reception: Reception, work: Callable[[Asks], object]) -> str:
+    """How the database goes about the statements of `work`."""
+    found: list[str] = []
+    busy = False
+
+    def explain(connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool) -> None:
+        nonlocal busy
+        if not busy and statement.startswith("SELECT") and "FROM asks" in statement:
+            busy = True
+            how = "EXPLAIN QUERY PLAN " if connection.dialect.name == "sqlite" else "EXPLAIN "
+            found.extend(str(line) for line in connection.exec_driver_sql(how + statement, values).all())
+            busy = False
+
+    def explained(tx: Tx) -> None:
+        event.listen(tx.connection, "before_cursor_execute", explain)
+        try:
+            work(Asks(tx, "default"))
+        finally:
+            event.remove(tx.connection, "before_cursor_execute", explain)
+
+    reception.platform.database.direct(explained, write=True)
+    return "\n".join(found)
+
+
 async def test_an_ask_that_is_withdrawn_lets_its_waiter_go(reception: Reception) -> None:
     call, row = await reception.ask()
     change(reception, lambda store: store.withdraw(row.id))
     told = await call
     assert (told.status, "withdrawn" in told.note) == ("withdrawn", True)
-
-
-class Faltering:
-    """A database that is out of reach for the first few looks."""
-
-    def __init__(self, real: Database, failures: int) -> None:
-        self._real = real
-        self.failures = failures
-
-    async def read(self, work: Callable[[Any], T], *, timeout_s: float = 60.0) -> T:
-        if self.failures:
-            self.failures -= 1
-            raise DatabaseError("the database is out of reach")
-        return await self._real.read(work, timeout_s=timeout_s)
-
-    def on_wake(self, listener: Listener) -> Callable[[], None]:
-        return self._real.on_wake(listener)
-
-
-async def test_who_waits_outlasts_a_database_that_is_away_for_a_moment(
-    reception: Reception, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asks_waiting, "LOOK_S", 0.01)
-    row, _ = change(reception, lambda store: store.open(approval()))
-    change(reception, lambda store: store.answer(row.id, "yes", "owner", "cli"))
-    database = cast(Database, Faltering(reception.platform.database, 3))
-    found = await until_settled(database, "default", row.id, 5)
-    assert found.status == "answered"
-    with pytest.raises(DatabaseError):
-        await until_settled(cast(Database, Faltering(reception.platform.database, 10_000)), "default", row.id, 0.1)

@@ -68,7 +68,7 @@ PATHS = {
 TAKEN: dict[str, tuple[dict[str, Any], str | None]] = {
     "discord": ({"id": "900"}, "900"),
     "slack": ({"ok": True, "ts": "17.4"}, "17.4"),
-    "telegram": ({"ok": True, "result": {"message_id": 31}}, "31"),
+    "telegram": ({"ok": True, "result": {"message_id": 31}}, "1/7/31"),
     "whatsapp": ({"messages": [{"id": "wamid.1"}]}, "wamid.1"),
     "signal": ({"timestamp": "1700"}, "1700"),
     "ntfy": ({"id": "n1"}, "n1"),
@@ -187,15 +187,16 @@ async def test_nobody_is_mentioned_and_nothing_is_marked_up() -> None:
 async def test_slack_takes_an_incoming_webhook_and_its_refusals_are_read() -> None:
     async with web_server() as web:
         assert await send_by(CLIENT, "slack", {"webhook_url": f"{web.url}/x"}, TOLD, shared=False) is None
-        assert set(json.loads(web.seen[0].body)) == {"text"}
+        assert set(json.loads(web.seen[0].body)) == {"text", "unfurl_links"}
         config = configs(web.url)["slack"]
         for said, error in (("invalid_auth", ValidationFailed), ("ratelimited", ServiceUnavailable)):
             web.says(PATHS["slack"], 200, json.dumps({"ok": False, "error": said}).encode())
             with pytest.raises(error, match=said):
                 await send_by(CLIENT, "slack", config, TOLD, shared=False)
-        web.says(PATHS["slack"], 200, json.dumps({"ok": False, "error": f"bad {SECRET}"}).encode())
-        with pytest.raises(ValidationFailed, match="no reason"):
-            await send_by(CLIENT, "slack", config, TOLD, shared=False)
+        for said in (f"bad {SECRET}", "hunter", 5, None, ["invalid_auth"]):
+            web.says(PATHS["slack"], 200, json.dumps({"ok": False, "error": said}).encode())
+            with pytest.raises(ValidationFailed, match="no reason"):
+                await send_by(CLIENT, "slack", config, TOLD, shared=False)
 
 
 async def test_issues_have_labels_by_what_they_are_or_those_of_the_config() -> None:
@@ -225,7 +226,7 @@ async def test_a_variable_never_goes_to_a_server_that_somebody_chose(monkeypatch
 
 async def test_signal_on_this_machine_has_to_be_allowed() -> None:
     config = {"sender_number": "+1", "recipient_number": "+2"}
-    with pytest.raises(ValidationFailed, match="localhost is in this machine's own"):
+    with pytest.raises(ValidationFailed, match="the host is in this machine's own"):
         await send_by(GuardedClient(), "signal", config, TOLD, shared=False)
 
 

@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from rookery.asks.store import Asks, Kind, NewAsk
 from rookery.asks.tables import asks
 from rookery.core.errors import Conflict, InvalidParams, NotFound
 from tests.domains.owner.reception import Reception
@@ -41,7 +42,7 @@ async def test_a_beginning_that_two_asks_share_is_a_conflict(reception: Receptio
     same = [f"abcdef01{row.id[8:]}" for row in rows]
     reception.platform.database.direct(
         lambda tx: [
-            tx.run(sa.update(asks).where(asks.c.id == row.id).values(id=other))
+            tx.run(sa.update(asks).where(asks.c.id == row.id).values(id=other, short_id=other[:8]))
             for row, other in zip(rows, same, strict=True)
         ],
         write=True,
@@ -65,9 +66,49 @@ async def test_an_ask_shows_its_answer_once_there_is_one_for_as_long_as_anybody_
 async def test_an_ask_that_nobody_will_answer_says_so(reception: Reception) -> None:
     row = await reception.opened()
     reception.pass_hours(73)
-    await reception.opened(question="something else?")
-    reception.platform.database.direct(
-        lambda tx: tx.run(sa.update(asks).where(asks.c.id == row.id).values(status="expired")), write=True
-    )
-    shown = await reception.call(reception.ada, "check_answer", ask_id=row.id)
-    assert (shown.status, "it has expired" in shown.note) == ("expired", True)
+    # Also before a worker has noted it, and where there is none.
+    for status in ("open", "expired"):
+        reception.platform.database.direct(
+            lambda tx, status=status: tx.run(sa.update(asks).values(status=status)), write=True
+        )
+        shown = await reception.call(reception.ada, "check_answer", ask_id=row.id)
+        assert (shown.status, "it has expired" in shown.note) == ("expired", True)
+
+
+async def test_the_ask_of_somebody_else_is_not_taken_back(reception: Reception) -> None:
+    row = await reception.opened()
+    bob = await reception.agent("bob")
+    for stranger in (bob, reception.stranger(), reception.owner):
+        with pytest.raises(NotFound):
+            await reception.call(stranger, "check_answer", ask_id=row.id, withdraw=True)
+    assert reception.row(row.id).status == "open"
+
+
+@pytest.mark.parametrize("kind", ["schedule", "verdict"])
+async def test_what_others_wait_for_is_not_taken_back(reception: Reception, kind: Kind) -> None:
+    agent = reception.ada.agent
+    assert agent is not None
+    new = NewAsk(kind=kind, agent_id=agent, question="go on?")
+    row, _ = reception.platform.database.direct(lambda tx: Asks(tx, "default").open(new), write=True)
+    with pytest.raises(Conflict):
+        await reception.call(reception.ada, "check_answer", ask_id=row.id, withdraw=True)
+    with pytest.raises(Conflict):
+        await reception.call(reception.owner, "answer_ask", ask_id=row.id, dismiss=True)
+    assert reception.row(row.id).status == "open"
+
+
+async def test_an_agent_takes_its_own_ask_back(reception: Reception) -> None:
+    row = await reception.opened()
+    shown = await reception.call(reception.ada, "check_answer", ask_id=row.id[:8], withdraw=True)
+    assert (shown.status, "it has been withdrawn" in shown.note) == ("withdrawn", True)
+    assert [event.subject for event in reception.told("AskWithdrawn")] == [row.id]
+    assert (await reception.call(reception.owner, "list_asks")).asks == []
+    assert (await reception.call(reception.ada, "check_answer", ask_id=row.id, withdraw=True)).status == "withdrawn"
+    assert (await reception.opened()).id != row.id
+
+
+async def test_what_was_answered_meanwhile_is_told_instead_of_taken_back(reception: Reception) -> None:
+    row = await reception.opened()
+    await reception.answer(row)
+    assert (await reception.call(reception.ada, "check_answer", ask_id=row.id, withdraw=True)).answer == "green"
+    assert reception.row(row.id).told_ms is not None

@@ -10,8 +10,8 @@ import pytest
 from rookery.core.errors import InvalidParams, NotFound, PermissionDenied, ValidationFailed
 from rookery.core.lint import lint, tokens
 from rookery.outgoing.client import GuardedClient
-from tests.domains.owner.telling import Telling
-from tests.outgoing.loopback import Names
+from tests.domains.owner.telling import HERE, Everywhere, Telling
+from tests.outgoing.loopback import Names, web_server
 from tests.platform_fixtures import Fleet
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,12 @@ BAD_CONFIGS: list[tuple[str | None, Any, str]] = [
     ("webhook", {}, "config needs 1 to 12 keys"),
     ("webhook", {f"k{n}": "x" for n in range(13)}, "config needs 1 to 12 keys"),
     ("webhook", {"secret": "x"}, "webhook also needs url"),
-    ("webhook", {**HOOK, "color": "red"}, "webhook takes no color"),
+    ("webhook", {**HOOK, "color": "red"}, "webhook takes no key of this name"),
+    ("webhook", {**HOOK, "hunter": "x"}, "webhook takes no key of this name"),
+    ("webhook", {**HOOK, "chat_id": "x"}, "webhook takes no chat_id"),
+    ("webhook", {**HOOK, "links": "yes"}, "webhook takes no links"),
+    ("github", {"repo": "a/b", "token": "x", "login": "eve"}, "github takes no login"),
+    ("telegram", {**TELEGRAM, "answers": "yes"}, "telegram takes no answers"),
     ("webhook", {"url": 5.5}, "url must be text"),
     ("webhook", {"url": None}, "url must be text"),
     ("webhook", {"url": " "}, "url must have 1 to"),
@@ -211,6 +216,48 @@ async def test_variables_complete_channels_of_people_and_never_those_of_agents(
     with pytest.raises(ValidationFailed, match="also needs bot_token"):
         await telling.configure(telling.owner, "set", "telegram", config=given)
     assert (await telling.configure(telling.owner, "set", "telegram"))[0]["keys"] == []
+
+
+@pytest.mark.parametrize(
+    "who", [{"role": "operator"}, {"scheduler": True}, {"unattended": True}, {"role": "viewer"}], ids=str
+)
+async def test_nobody_but_the_owner_in_person_says_where_everybody_asks(telling: Telling, who: dict[str, Any]) -> None:
+    await telling.configure(telling.owner, "set", "ntfy", config={"topic": "t"})
+    before = telling.rows("channels")
+    somebody = replace(telling.owner, **who)
+    for action in ("set", "enable", "disable", "remove"):
+        for channel_type in ("webhook", "ntfy"):
+            with pytest.raises(PermissionDenied):
+                await telling.configure(somebody, action, channel_type, config=HOOK)
+    assert telling.rows("channels") == before
+
+
+async def test_what_only_the_owner_can_switch_is_yes_or_no(telling: Telling) -> None:
+    for value in ("maybe", 5, ["no", "x"], None, "YES "):
+        with pytest.raises(ValidationFailed, match="links must be yes or no"):
+            await telling.configure(telling.owner, "set", "webhook", config={**HOOK, "links": value})
+    (shown,) = await telling.configure(telling.owner, "set", "webhook", config={**HOOK, "links": False})
+    assert shown["keys"] == ["links", "secret", "url"]
+
+
+async def test_what_the_owner_allowed_is_for_the_channels_of_people_only(
+    database_url: str, make_fleet: Callable[..., Fleet]
+) -> None:
+    telling = Telling(make_fleet(database_url, extra={}, outgoing_allow=HERE))
+    facts: Any = telling.platform.calls.facts
+    del facts["outgoing"]
+    async with web_server() as web:
+        config = {"url": f"{web.url}/v1/unregister/x"}
+        with pytest.raises(ValidationFailed, match="in this machine's own or a private network"):
+            await telling.configure(telling.agent, "set", "webhook", config=config)
+        facts["outgoing"] = Everywhere(HERE)
+        await telling.configure(telling.agent, "set", "webhook", config=config)
+        del facts["outgoing"]
+        assert (await telling.tell(telling.agent)).failed == ["webhook"]
+        assert web.seen == []
+        await telling.configure(telling.owner, "set", "webhook", config=config)
+        assert (await telling.tell(telling.agent, "more")).sent == ["webhook"]
+        assert len(web.seen) == 1
 
 
 async def test_one_type_is_one_channel_also_at_the_same_moment(telling: Telling) -> None:

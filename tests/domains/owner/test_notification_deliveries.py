@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from rookery.asks.tables import asks
+from rookery.domains.owner.notify_tables import notification_deliveries
 from rookery.jobs.store import Jobs
 from rookery.jobs.tables import jobs
 from rookery.outgoing.client import GuardedClient
@@ -102,6 +103,21 @@ async def test_a_channel_that_was_turned_off_or_removed_meanwhile_gets_nothing(t
         assert {(row.status, row.error) for row in rows} == {("failed", "the channel was turned off or removed")}
 
 
+async def test_what_waited_for_hours_goes_by_the_channels_of_people_only(telling: Telling) -> None:
+    async with web_server() as web:
+        for actor, path in ((telling.agent, "agent"), (telling.owner, "people")):
+            await telling.configure(actor, "set", "webhook", config={"url": f"{web.url}/{path}"})
+        telling.leave(telling.agent)
+        past = notification_deliveries.c.created_ms - 7 * 3_600_000
+        telling.change(sa.update(notification_deliveries).values(created_ms=past))
+        await telling.work()
+        assert [seen.path for seen in web.seen] == ["/people"]
+        assert {row.error for row in telling.rows("deliveries")} == {
+            None,
+            "the agent's channels are too slow for what it tells",
+        }
+
+
 async def test_a_name_that_leads_home_by_the_time_it_is_sent_is_refused(telling: Telling) -> None:
     names = Names(hooks_example=[["8.8.8.8"], ["127.0.0.2"]])
     facts: Any = telling.platform.calls.facts
@@ -112,7 +128,7 @@ async def test_a_name_that_leads_home_by_the_time_it_is_sent_is_refused(telling:
         assert (await telling.tell(telling.agent)).failed == ["webhook"]
         assert web.seen == []
         (row,) = telling.rows("deliveries")
-        assert row.error.startswith("hooks.example is in this machine's own or a private network")
+        assert row.error.startswith("the host is in this machine's own or a private network")
 
 
 async def test_an_ask_goes_by_every_channel_once_with_numbers_from_one(telling: Telling) -> None:

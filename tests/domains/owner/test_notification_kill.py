@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.domains.owner.outside import Outside
+from tests.domains.owner.services import Telegram
 from tests.domains.owner.telling import HERE, Telling
 from tests.outgoing.loopback import web_server
 from tests.platform_fixtures import Fleet
@@ -61,3 +63,25 @@ async def test_a_delivery_whose_worker_is_killed_is_made_by_another(telling: Tel
         assert (row.attempts, row.error) == (2, None)
         assert {seen.headers["x-rookery-delivery"] for seen in web.seen} == {row.id}
         assert len(web.seen) == 2
+
+
+async def test_answers_reach_whoever_listens_after_the_one_who_was_killed(
+    database_url: str, make_fleet: Callable[..., Fleet]
+) -> None:
+    outside = Outside(make_fleet(database_url, extra={}, outgoing_allow=HERE))
+    async with web_server() as web:
+        telegram = Telegram(web)
+        await outside.configure(outside.owner, "set", "telegram", config=telegram.config)
+        asked = [outside.ask(question=f"{number}?") for number in range(4)]
+        async with worker(outside):
+            await until(lambda: len(telegram.sent) == 4 and bool(telegram.offsets))
+            for ask_id in asked[:2]:
+                telegram.hears(text=f"/answer {ask_id} 1")
+            await until(lambda: outside.row(asked[0]).status == "answered")
+        for ask_id in asked[2:]:
+            telegram.hears(text=f"/answer {ask_id} 2")
+        async with worker(outside):
+            await until(lambda: all(outside.row(ask_id).status == "answered" for ask_id in asked))
+            await until(lambda: len({sent["text"] for sent in telegram.sent if "Noted" in sent["text"]}) == 2)
+        assert [outside.row(ask_id).answer["option"] for ask_id in asked] == [1, 1, 2, 2]
+        assert not [sent for sent in telegram.sent if "not taken" in sent["text"]]

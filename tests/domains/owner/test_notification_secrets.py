@@ -9,8 +9,9 @@ import pytest
 
 from rookery.around.logs import JsonFormatter
 from rookery.core.errors import RookeryError
-from tests.domains.owner.telling import HERE, Telling
-from tests.outgoing.loopback import mail_server, web_server
+from rookery.outgoing.services import is_installed
+from tests.domains.owner.telling import HERE, Everywhere, Telling
+from tests.outgoing.loopback import Names, mail_server, web_server
 from tests.platform_fixtures import Fleet
 
 pytestmark = pytest.mark.anyio
@@ -96,3 +97,35 @@ async def test_a_refused_config_leaves_its_secret_nowhere(telling: Telling, logg
     assert telling.rows("channels") == []
     assert SECRET not in telling.everything()
     assert SECRET not in logged.getvalue()
+
+
+@pytest.mark.skipif(not is_installed(), reason="the extra notify is not installed")
+@pytest.mark.parametrize("status", [200, 503])
+async def test_the_address_of_a_service_stays_secret(telling: Telling, logged: StringIO, status: int) -> None:
+    async with web_server() as web:
+        web.says(f"/{SECRET}", status, SECRET.encode())
+        address = f"json://{SECRET}:{SECRET}@127.0.0.1:{web.port}/{SECRET}"
+        said = [repr(await telling.configure(telling.owner, "set", "apprise", config={"url": address}))]
+        said.append(repr(await telling.tell(telling.agent)))
+        for _ in range(3):
+            await telling.try_again()
+        assert len(web.seen) == (1 if status == 200 else 3)
+        said.append(repr(await telling.fleet.call(telling.owner, "list_notifications")))
+    assert [row.status for row in telling.rows("deliveries")] == ["sent" if status == 200 else "failed"]
+    assert SECRET not in "\n".join(said) + telling.everything() + logged.getvalue()
+
+
+async def test_a_hosts_name_that_is_a_secret_stays_one(telling: Telling, logged: StringIO) -> None:
+    facts: Any = telling.platform.calls.facts
+    host = f"{SECRET}.hooks.example"
+    names = Names(**{host.replace(".", "_"): [["8.8.8.8"], ["10.0.0.1"]]}, mail_example=[["8.8.8.8"], ["127.0.0.1"]])
+    facts["outgoing"] = Everywhere(HERE, resolve=names)
+    await telling.configure(telling.agent, "set", "webhook", config={"url": f"https://{host}/x"})
+    mail = {"smtp_host": f"{SECRET}.example", "from_address": "a@example.org", "to_address": "b@example.org"}
+    names.answers[f"{SECRET}.example"] = [["8.8.8.8"], []]
+    await telling.configure(telling.agent, "set", "email", config=mail)
+    await telling.tell(telling.agent)
+    for _ in range(3):
+        await telling.try_again()
+    assert [row.status for row in telling.rows("deliveries")] == ["failed", "failed"]
+    assert SECRET not in telling.everything() + logged.getvalue()

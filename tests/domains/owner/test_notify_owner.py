@@ -1,5 +1,6 @@
 """notify_owner: kept before it is sent, and truthful about which channels have it."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable
@@ -7,8 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from rookery.core.errors import InvalidParams, PermissionDenied, RateLimited
+from rookery.domains.owner.delivery_store import Deliveries
+from rookery.domains.owner.notify_tables import owner_notifications
 from tests.domains.owner.telling import HERE, Telling
 from tests.outgoing.loopback import web_server
 from tests.platform_fixtures import Fleet
@@ -113,8 +117,54 @@ async def test_it_goes_by_the_agents_own_channels_and_by_those_of_people_and_no_
 
 async def test_an_agent_cannot_flood_its_owner(telling: Telling) -> None:
     agent = telling.agent
-    for _ in range(30):
-        await telling.fleet.call(agent, "notify_owner", message="x")
+    for number in range(30):
+        await telling.fleet.call(agent, "notify_owner", message=f"{number}")
     with pytest.raises(RateLimited):
         await telling.fleet.call(agent, "notify_owner", message="x")
     assert len(telling.rows("told")) == 30
+
+
+async def test_two_servers_count_together(
+    telling: Telling, database_url: str, make_fleet: Callable[..., Fleet]
+) -> None:
+    other = make_fleet(database_url, extra={})
+    agent = telling.agent
+    for number in range(15):
+        await telling.fleet.call(agent, "notify_owner", message=f"{number}")
+        await other.call(agent, "notify_owner", message=f"other {number}")
+    for fleet in (telling.fleet, other):
+        with pytest.raises(RateLimited, match="at most 30 things a minute"):
+            await fleet.call(agent, "notify_owner", message="x")
+    past = owner_notifications.c.created_ms - 60_000
+    telling.change(sa.update(owner_notifications).values(created_ms=past))
+    await other.call(agent, "notify_owner", message="x")
+    assert len(telling.rows("told")) == 31
+
+
+async def test_the_same_words_within_a_minute_are_told_once(telling: Telling) -> None:
+    ada = await telling.new_agent("ada")
+    async with web_server() as web:
+        await telling.configure(telling.owner, "set", "webhook", config={"url": web.url})
+        first = await telling.tell(telling.agent, "x")
+        again = await telling.tell(telling.agent, " x ")
+        assert (again.id, again.duplicate, again.sent) == (first.id, True, ["webhook"])
+        await asyncio.gather(*(telling.fleet.call(telling.agent, "notify_owner", message="y") for _ in range(5)))
+        assert len(telling.rows("told")) == 2
+        for more in ({"title": "t"}, {"level": "error"}):
+            await telling.fleet.call(telling.agent, "notify_owner", message="x", **more)
+        await telling.fleet.call(ada, "notify_owner", message="x")
+        assert len(telling.rows("told")) == 5
+        telling.change(sa.update(owner_notifications).values(created_ms=owner_notifications.c.created_ms - 60_000))
+        assert (await telling.tell(telling.agent, "x")).id != first.id
+        assert len(telling.rows("told")) == 6
+
+
+async def test_whoever_waits_for_channels_reads_seldom(telling: Telling, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with web_server() as web:
+        web.silent = True
+        await telling.configure(telling.agent, "set", "webhook", config={"url": web.url})
+        reads: list[int] = []
+        of = Deliveries.of
+        monkeypatch.setattr(Deliveries, "of", lambda *given: reads.append(1) or of(*given))
+        assert (await telling.tell(telling.agent)).pending == ["webhook"]
+        assert len(reads) <= 8

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -11,8 +12,10 @@ from rookery.asks.tables import ANSWERED, OPEN
 from rookery.asks.waiting import until_settled
 from rookery.core.admission import storable
 from rookery.core.context import Context
-from rookery.core.errors import Conflict, RateLimited, RookeryError
+from rookery.core.errors import Conflict, DatabaseError, RateLimited, RookeryError, TimedOut
 from rookery.core.events import Event
+from rookery.core.questions import InputRequired
+from rookery.db.clock import now_ms
 from rookery.db.database import Database
 from rookery.db.tx import Tx
 
@@ -20,6 +23,11 @@ MAX_ANSWER = 20_000
 MAX_OPEN = 200
 """So many unanswered asks of one agent nobody reads."""
 SIGN_OF_LIFE_S = 10.0
+ASKS_BY_ANSWERS = "2026-07-28"
+"""From this revision on a client is asked by ending its call, and nobody can end its waiting for its person."""
+HEAD_START_S = 5.0
+"""For so long such a client is left alone, in case that somebody elsewhere answers."""
+RETRY_S, RETRIED_S = 0.5, 30.0
 SHOWN_LETTERS = 200
 FORM: dict[str, Any] = {
     "type": "object",
@@ -36,17 +44,23 @@ class Inquiry:
         self._new = new
         self._tenant = ctx.actor.tenant
         self._shown_s = 0.0
+        self._heard = False
+        self.repeated = False
+        """Whether the answer is one that was handed over before."""
 
     async def settled(self, within_s: float) -> Row:
         """The ask once it is settled, or as it is after `within_s`. Asking again goes on from where it was."""
         ctx = self._ctx
         row = await self._change(self._open)
+        self.repeated = row.told_ms is not None
         # Whoever loses the connection from here on knows under which id to look.
         ctx.progress(0, within_s, f"the owner is asked; ask_id: {row.id}")
         if row.status == OPEN:
             row = await self._wait(row, within_s)
         if row.status == ANSWERED:
-            await ctx.write(lambda tx: Asks(tx, self._tenant).tell(row.id))
+            # The answer is what counts; without the note it only stands for longer.
+            with contextlib.suppress(DatabaseError, TimedOut):
+                await ctx.write(lambda tx: Asks(tx, self._tenant).tell(row.id))
         return row
 
     def _open(self, tx: Tx) -> tuple[Row, Event | None]:
@@ -60,8 +74,42 @@ class Inquiry:
 
     async def _wait(self, row: Row, within_s: float) -> Row:
         """Wait for an answer from wherever; the person at the client is one of those who may give it."""
+        client = self._ctx.client
+        if not client.elicitation:
+            return await self._settled(row, within_s)
+        if client.protocol >= ASKS_BY_ANSWERS:
+            return await self._wait_by_answers(row, within_s)
+        aside = asyncio.create_task(self._ask_client(row))
+        try:
+            row = await self._settled(row, within_s, aside)
+        finally:
+            if not self._heard:
+                aside.cancel()
+            # What a person has said is kept, also if it was said at the last moment.
+            await asyncio.gather(aside, return_exceptions=True)
+        return await self._settled(row, 0) if self._heard and row.status == OPEN else row
+
+    async def _wait_by_answers(self, row: Row, within_s: float) -> Row:
+        """The same where the question to the client ends the call. It comes again, and finds the same ask."""
+        try:
+            said = _said(await self._put(row))
+        except InputRequired as needed:
+            row = await self._settled(row, min(HEAD_START_S, within_s / 2))
+            if row.status != OPEN:
+                return row
+            # The client needs the question itself, not where it was thought of first.
+            raise needed from None
+        except RookeryError:
+            said = None
+        if said is not None:
+            await self._keep(row, said)
+            return await self._settled(row, 0)
+        # The time for which the client's person had the question is a part of the asker's patience.
+        age_ms = await self._ctx.read(now_ms) - row.created_ms
+        return await self._settled(row, max(0.0, within_s - age_ms / 1000))
+
+    async def _settled(self, row: Row, within_s: float, aside: "asyncio.Task[None] | None" = None) -> Row:
         database = cast(Database, self._ctx.platform.database)
-        aside = asyncio.create_task(self._ask_client(row)) if self._ctx.client.elicitation else None
         self._shown_s = 0.0
 
         def show(waited_s: float) -> None:
@@ -70,34 +118,39 @@ class Inquiry:
                 self._shown_s = waited_s
                 self._ctx.progress(waited_s, within_s, "waiting for the owner")
 
-        try:
-            return await until_settled(database, self._tenant, row.id, within_s, aside=aside, each_look=show)
-        finally:
-            if aside is not None:
-                aside.cancel()
-                await asyncio.gather(aside, return_exceptions=True)
+        return await until_settled(database, self._tenant, row.id, within_s, aside=aside, each_look=show)
+
+    async def _put(self, row: Row) -> Mapping[str, Any] | None:
+        return await self._ctx.elicit(put_to_person(row.question, row.options, row.context), FORM, key=row.id)
 
     async def _ask_client(self, row: Row) -> None:
-        """Put the question to the person at the client. If they decline, or somebody was faster, nothing happens.
-
-        With a client of 2026-07-28 this ends the call; it comes again with the answer, and finds the same ask.
-        """
+        """Put the question to the person at the client. If they decline, or somebody was faster, nothing happens."""
         try:
-            given = await self._ctx.elicit(put_to_person(row.question, row.options, row.context), FORM, key=row.id)
+            said = _said(await self._put(row))
         except RookeryError:
             return
-        said = _said(given)
-        if said is None:
-            return
-        name = "".join(letter for letter in self._ctx.client.name[:80] if letter.isprintable())
-        person = f"the person at {name or 'the client'}"
+        if said is not None:
+            self._heard = True
+            await self._keep(row, said)
+
+    async def _keep(self, row: Row, said: str) -> None:
+        """Take what the person at the client said for the answer, also if the database is away for a moment."""
 
         def answer(tx: Tx) -> tuple[Row, Event]:
-            answered = Asks(tx, self._tenant).answer(row.id, said, person, AT_CLIENT)[0]
+            answered = Asks(tx, self._tenant).answer(row.id, said, _person_at(self._ctx.client.name), AT_CLIENT)[0]
             return answered, self._event("AskAnswered", answered, session=answered.session)
 
-        with contextlib.suppress(Conflict):
-            await self._change(answer)
+        until = time.monotonic() + min(RETRIED_S, self._ctx.remaining_s)
+        while True:
+            try:
+                # A Conflict: somebody was faster.
+                with contextlib.suppress(Conflict):
+                    await self._change(answer)
+                return
+            except (DatabaseError, TimedOut):
+                if time.monotonic() + RETRY_S >= until:
+                    raise
+                await asyncio.sleep(RETRY_S)
 
     async def _change(self, work: Callable[[Tx], tuple[Row, Event | None]]) -> Row:
         """What `work` gives, committed; its event is told at once, also if the caller goes away at that moment."""
@@ -120,6 +173,12 @@ class Inquiry:
     def _event(self, name: str, row: Row, **payload: Any) -> Event:
         told = {"kind": row.kind, "agent": row.agent_id, **payload}
         return Event(name=name, tenant=self._tenant, subject=row.id, payload=told)
+
+
+def _person_at(client: str) -> str:
+    """Who answered, where the agent's own client says so: its name is what it calls itself."""
+    name = "".join(letter for letter in client[:80] if letter.isalnum() or letter in " -_.").strip()
+    return f'the person at the agent\'s client "{name}"' if name else "the person at the agent's client"
 
 
 def _said(given: Mapping[str, Any] | None) -> str | None:

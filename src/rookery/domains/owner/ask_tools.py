@@ -1,15 +1,19 @@
 """Tools with which agents ask their owner, and with which people answer."""
 
 import math
-from typing import Annotated, Any, cast
+import re
+from typing import Annotated, Any, Self, cast
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from rookery.asks.store import Asks, NewAsk, asker_of, digest_of
-from rookery.asks.tables import OPEN, STATUSES
+from rookery.asks.answering import misleading
+from rookery.asks.store import Asks, NewAsk, Row, asker_of, digest_of
+from rookery.asks.tables import ANSWERED, OPEN, STATUSES, WITHDRAWN
+from rookery.core.actor import Actor
 from rookery.core.context import Context
 from rookery.core.errors import PermissionDenied
 from rookery.core.tool import ToolInput, ToolOutput, tool
+from rookery.db.clock import now_ms
 from rookery.domains.owner.ask_inquiry import MAX_ANSWER, Inquiry
 from rookery.domains.owner.asks_shown import listed, outcome, told
 from rookery.identity.store import IdentityStore
@@ -18,6 +22,9 @@ MAX_QUESTION, MAX_CONTEXT, MAX_ID = 4_000, 20_000, 64
 MAX_OPTIONS, MAX_OPTION = 20, 200
 LEAST_S, USUAL_S, MOST_S = 60.0, 120.0, 600.0
 MAX_LISTED, USUALLY_LISTED = 200, 50
+OUR_NAME = re.compile(r"ses[-_][0-9a-f]{24,32}")
+EVENTS = {ANSWERED: "AskAnswered", WITHDRAWN: "AskWithdrawn", OPEN: "AskPutOff"}
+"""What is told of an ask to which a person has done something, by how it stands then."""
 
 
 def _worded(limit: int) -> AfterValidator:
@@ -35,6 +42,8 @@ def _choices(options: list[str]) -> list[str]:
         raise ValueError(f"must be at most {MAX_OPTIONS}, each of 1 to {MAX_OPTION} characters")
     if len({option.casefold() for option in kept}) < len(kept):
         raise ValueError("two of them are the same")
+    if (number := misleading(kept)) is not None:
+        raise ValueError(f"{number} is the number of another one")
     return kept
 
 
@@ -85,14 +94,22 @@ class AskOwner(ToolInput):
         return {**rest, "timeout_seconds": float(min(minutes, MOST_S)) * 60}
 
 
-class AskRef(ToolInput):
+class CheckAnswer(ToolInput):
     ask_id: Annotated[str, _worded(MAX_ID)] = Field(description="Id")
+    withdraw: bool = Field(False, description="Take it back")
 
 
 class AnswerAsk(ToolInput):
-    ask_id: Annotated[str, _worded(MAX_ID)] = Field(description="Id or 8 characters")
-    answer: Annotated[str, _worded(MAX_ANSWER)] = Field(description="Number or text")
+    ask_id: Annotated[str, _worded(MAX_ID)] = Field(description="Id")
+    answer: Annotated[str, _worded(MAX_ANSWER)] | None = Field(None, description="Number or text")
     similar: bool = Field(False, description="Also its like")
+    dismiss: bool = Field(False, description="No answer")
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if self.dismiss == (self.answer is not None):
+            raise ValueError("give an answer, or dismiss it")
+        return self
 
 
 class ListAsks(ToolInput):
@@ -120,8 +137,10 @@ class Answered(ToolOutput):
 )  # fmt: skip
 async def ask_owner(ctx: Context, args: AskOwner) -> Reply:
     """Use it for what only your owner can decide. Returns the answer, else an ask_id."""
-    row = await Inquiry(ctx, _question(ctx, args)).settled(patience_s(args.timeout_seconds))
-    return Reply(**outcome(row))
+    inquiry = Inquiry(ctx, _question(ctx, args))
+    row = await inquiry.settled(patience_s(args.timeout_seconds))
+    now = await ctx.read(now_ms) if row.status == OPEN else 0
+    return Reply(**outcome(row, now, repeated=inquiry.repeated))
 
 
 def patience_s(seconds: float | None) -> float:
@@ -132,8 +151,6 @@ def patience_s(seconds: float | None) -> float:
 def _question(ctx: Context, args: AskOwner) -> NewAsk:
     actor = ctx.actor
     asker, options = asker_of(actor), args.options or []
-    # The same words in the same session, or about the same issue in whatever session, are the same question.
-    place = actor.issue or actor.session
     return NewAsk(
         kind="question",
         agent_id=asker,
@@ -143,33 +160,58 @@ def _question(ctx: Context, args: AskOwner) -> NewAsk:
         subject=actor.issue,
         project_id=actor.project,
         session=actor.session,
-        key=digest_of("ask_owner", asker, place, args.question, options, args.context or ""),
+        key=digest_of("ask_owner", asker, _place(actor), args.question, options, args.context or ""),
     )
 
 
+def _place(actor: Actor) -> str | None:
+    """Where the same words are the same question: at one issue, or in a session that was given a name.
+
+    A session that we named ends with its connection, and whoever lost that asks again in another one.
+    """
+    if actor.issue is not None or actor.session is None or OUR_NAME.fullmatch(actor.session):
+        return actor.issue
+    return actor.session
+
+
 @tool(
-    title="Check answer", effect="read", action="owner:ask", tier="observe", group="Read", profiles="", default=True,
+    title="Check answer", effect="write", action="owner:ask", tier="observe", group="Read", profiles="", default=True,
 )  # fmt: skip
-def check_answer(ctx: Context, args: AskRef) -> Reply:
+def check_answer(ctx: Context, args: CheckAnswer) -> Reply:
     """Use it to look at an ask. Returns its answer. Only yours."""
-    return Reply(**outcome(Asks(ctx.tx, ctx.actor.tenant, ctx.actor).of(args.ask_id)))
+    store = Asks(ctx.tx, ctx.actor.tenant, ctx.actor)
+    row = store.of(args.ask_id)
+    if args.withdraw and row.status == OPEN:
+        row = store.dismiss(row.id, None, ctx.actor.source)[0]
+        _publish(ctx, "AskWithdrawn", row)
+    if row.status == ANSWERED:
+        store.tell(row.id)
+    return Reply(**outcome(row, now_ms(ctx.tx)))
 
 
 @tool(
     title="Answer ask", effect="write", action="owner:answer", tier="act", group="System", profiles="", default=False,
-    principals="people",
+    principals="people", interactive=True,
 )  # fmt: skip
 def answer_ask(ctx: Context, args: AnswerAsk) -> Answered:
-    """Use it to answer an agent. Returns the ask. Only the first answer counts."""
+    """Use it to answer an agent. Returns the ask. The first answer counts."""
     actor = ctx.actor
     if actor.kind != "human" or actor.scheduler or actor.unattended:
         # `decide` lets only people pass; a session of a person that no person attends is none.
         raise PermissionDenied("only a person who is there can answer", hint="leave it to them", layer="principal")
     person = IdentityStore(ctx.tx, actor.tenant).person(actor.subject).name
-    rows = Asks(ctx.tx, actor.tenant).answer(args.ask_id, args.answer, person, actor.source, similar=args.similar)
+    store = Asks(ctx.tx, actor.tenant)
+    if args.answer is None:
+        rows = store.dismiss(args.ask_id, person, actor.source, similar=args.similar)
+    else:
+        rows = store.answer(args.ask_id, args.answer, person, actor.source, similar=args.similar)
     for row in rows:
-        ctx.publish("AskAnswered", subject=row.id, kind=row.kind, agent=row.agent_id, session=row.session)
+        _publish(ctx, EVENTS[row.status], row)
     return Answered(asks=listed(ctx.tx, actor.tenant, rows))
+
+
+def _publish(ctx: Context, name: str, row: Row) -> None:
+    ctx.publish(name, subject=row.id, kind=row.kind, agent=row.agent_id, session=row.session)
 
 
 @tool(

@@ -6,18 +6,25 @@ from typing import Any
 
 from rookery.asks.answering import numbered
 from rookery.asks.store import SHORT_ID, Row
-from rookery.asks.tables import ANSWERED, EXPIRED, OPEN
+from rookery.asks.tables import ANSWERED, EXPIRED, OPEN, WITHDRAWN
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
 from rookery.identity.store import IdentityStore
 
+AGAIN = "You had this answer already. The same words count as the same question for 10 minutes."
 LATER = "No answer yet: use your best judgement. The question stays open; check_answer shows the answer when it comes."
 
 
-def outcome(row: Row) -> dict[str, Any]:
+def status_of(row: Row, now: int) -> str:
+    """How the ask stands: what is open for too long has expired, whether or not a job has noted it."""
+    return EXPIRED if row.status == OPEN and row.expires_ms <= now else row.status
+
+
+def outcome(row: Row, now: int, *, repeated: bool = False) -> dict[str, Any]:
     """What the asker reads: the answer, or that there is none yet and under which id it will be found."""
-    shown: dict[str, Any] = {"ask_id": row.id, "status": row.status}
-    if row.status == ANSWERED:
+    status = status_of(row, now)
+    shown: dict[str, Any] = {"ask_id": row.id, "status": status}
+    if status == ANSWERED:
         return {
             **shown,
             "answer": row.answer["text"],
@@ -25,13 +32,18 @@ def outcome(row: Row) -> dict[str, Any]:
             "answered_by": row.answered_by,
             "via": row.answered_via,
             "answered_ms": row.answered_ms,
+            **({"note": AGAIN} if repeated else {}),
         }
-    note = LATER if row.status == OPEN else f"Nobody will answer, it has {_ended(row.status)}: use your best judgement."
-    return {**shown, "note": note}
+    return {
+        **shown,
+        "note": LATER if status == OPEN else f"Nobody will answer, {_ended(row)}: use your best judgement.",
+    }
 
 
-def _ended(status: str) -> str:
-    return "expired" if status == EXPIRED else f"been {status}"
+def _ended(row: Row) -> str:
+    if row.status != WITHDRAWN:
+        return "it has expired"
+    return f"{row.answered_by} has dismissed it" if row.answered_by else "it has been withdrawn"
 
 
 def told(shown: Mapping[str, Any]) -> str:
@@ -39,9 +51,9 @@ def told(shown: Mapping[str, Any]) -> str:
     if shown["status"] != ANSWERED:
         return f"{shown['note']}\nask_id: {shown['ask_id']}"
     chosen = "" if shown["option"] is None else f"Option {shown['option']}: "
-    return (
-        f"{chosen}{shown['answer']}\nanswered by {shown['answered_by']} via {shown['via']}; ask_id: {shown['ask_id']}"
-    )
+    note = f"\n{shown['note']}" if "note" in shown else ""
+    by = f"answered by {shown['answered_by']} via {shown['via']}; ask_id: {shown['ask_id']}"
+    return f"{chosen}{shown['answer']}\n{by}{note}"
 
 
 def listed(tx: Tx, tenant: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -53,7 +65,7 @@ def listed(tx: Tx, tenant: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
         {
             "id": row.id,
             "short": row.id[:SHORT_ID],
-            "status": EXPIRED if row.status == OPEN and row.expires_ms <= now else row.status,
+            "status": status_of(row, now),
             "kind": row.kind,
             "agent": names.get(row.agent_id, row.agent_id),
             "question": row.question,
@@ -68,6 +80,7 @@ def listed(tx: Tx, tenant: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
             "option": None if row.answer is None else row.answer["option"],
             "answered_by": row.answered_by,
             "via": row.answered_via,
+            "put_off": row.status == OPEN and row.later_ms is not None,
         }
         for row in rows
     ]

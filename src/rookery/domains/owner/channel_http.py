@@ -17,7 +17,11 @@ PRIORITIES = {"info": 3, "success": 3, "warning": 4, "error": 5}
 DISCORD_HOSTS = ("discord.com", "discordapp.com")
 MAX_REF = 200
 _REPO = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
-_WORD = re.compile(r"[a-z_]{1,60}")
+SLACK_PASSING = ("ratelimited", "rate_limited", "fatal_error", "internal_error", "service_unavailable")
+SLACK_LASTING = (
+    "account_inactive", "channel_not_found", "invalid_auth", "is_archived", "missing_scope", "not_authed",
+    "not_in_channel", "restricted_action", "token_expired", "token_revoked",
+)  # fmt: skip
 
 
 async def discord(client: GuardedClient, config: Config, notice: Notice) -> str | None:
@@ -47,21 +51,22 @@ async def slack(client: GuardedClient, config: Config, notice: Notice) -> str | 
     """A bot's message, or an incoming webhook. Signs that would mention people are taken literally."""
     text = f"*{_slack_text(notice.headline)}*\n{_slack_text(notice.body(30_000))}"
     if "bot_token" not in config or "channel" not in config:
-        await _post(client, "slack", config["webhook_url"], {"text": text})
+        await _post(client, "slack", config["webhook_url"], {"text": text, "unfurl_links": False})
         return None
     base = config.get("api_url", "https://slack.com/api")
     answer = await _post(
         client,
         "slack",
         f"{base.rstrip('/')}/chat.postMessage",
-        {"channel": config["channel"], "text": text},
+        {"channel": config["channel"], "text": text, "unfurl_links": False},
         {"authorization": f"Bearer {config['bot_token']}"},
     )
     if _inside(answer, "ok") is not True:
         # Slack says 200 to everything.
         said = _inside(answer, "error")
-        reason = said if isinstance(said, str) and _WORD.fullmatch(said) else "no reason"
-        if reason in ("ratelimited", "rate_limited", "fatal_error", "internal_error", "service_unavailable"):
+        # Of what the other side says only words are repeated that are known beforehand.
+        reason = said if said in SLACK_PASSING or said in SLACK_LASTING else "no reason"
+        if reason in SLACK_PASSING:
             raise ServiceUnavailable(f"slack refused the message ({reason})")
         raise ValidationFailed(f"slack refused the message ({reason})", hint="check bot_token and channel")
     return _ref(_inside(answer, "ts"))
@@ -69,11 +74,34 @@ async def slack(client: GuardedClient, config: Config, notice: Notice) -> str | 
 
 async def telegram(client: GuardedClient, config: Config, notice: Notice) -> str | None:
     """A bot's message, as plain text: marks in it mean nothing."""
+    hint = "\n\nPress a button, or reply to this message." if notice.answerable else ""
+    sent: dict[str, Any] = {
+        "chat_id": config["chat_id"],
+        "text": cut(f"{notice.headline}\n\n", 300) + notice.body(3600) + hint,
+        # What fetches previews would open the link.
+        "link_preview_options": {"is_disabled": True},
+    }
+    if notice.answerable and notice.options:
+        # Counted from 1, as whoever reads the answer counts.
+        rows = [
+            [{"text": cut(f"{number}. {option}", 60), "callback_data": f"a:{notice.id}:{number}"}]
+            for number, option in enumerate(notice.options, 1)
+        ]
+        sent["reply_markup"] = {"inline_keyboard": rows}
+    answer = await _post(client, "telegram", telegram_address(config, "sendMessage"), sent)
+    message_id = _inside(answer, "result", "message_id")
+    return telegram_ref(config, message_id) if isinstance(message_id, int) else None
+
+
+def telegram_address(config: Config, method: str) -> str:
+    """Where a method of the bot is called."""
     base = config.get("api_url", "https://api.telegram.org").rstrip("/")
-    address = f"{base}/bot{quote(config['bot_token'], safe=':')}/sendMessage"
-    sent = {"chat_id": config["chat_id"], "text": cut(f"{notice.headline}\n\n", 300) + notice.body(3700)}
-    answer = await _post(client, "telegram", address, sent)
-    return _ref(_inside(answer, "result", "message_id"))
+    return f"{base}/bot{quote(config['bot_token'], safe=':')}/{method}"
+
+
+def telegram_ref(config: Config, message_id: int) -> str | None:
+    """What a message is called here: numbers of messages are the bot's own, and begin anew in each chat."""
+    return _ref(f"{config['bot_token'].partition(':')[0][:20]}/{config['chat_id']}/{message_id}")
 
 
 async def whatsapp(client: GuardedClient, config: Config, notice: Notice) -> str | None:
@@ -129,40 +157,48 @@ async def webhook(client: GuardedClient, config: Config, notice: Notice) -> str 
     if "secret" in config:
         digest = hmac.digest(config["secret"].encode(), content, "sha256").hex()
         headers["x-rookery-signature"] = f"sha256={digest}"
-    _check("webhook", await client.request("POST", config["url"], content=content, headers=headers, plain=True))
+    check_answer("webhook", await client.request("POST", config["url"], content=content, headers=headers, plain=True))
     return None
 
 
 async def github(client: GuardedClient, config: Config, notice: Notice) -> str | None:
     """An issue in a repository."""
-    if not _REPO.fullmatch(config["repo"]):
-        raise ValidationFailed("config: repo must be owner/name")
     kinds = ["rookery-question", "awaiting-response"] if notice.about == "ask" else ["rookery-notification"]
     named = [label.strip() for label in config.get("labels", "").split(",") if label.strip()]
     sent = {
         "title": notice.headline,
-        "body": notice.body(),
+        "body": notice.body() + ("\n\nOr answer with a comment." if notice.answerable else ""),
         "labels": named or [*kinds, *([notice.level] if notice.about == "notification" else [])],
     }
-    base = config.get("api_url", "https://api.github.com").rstrip("/")
-    headers = {
+    answer = await _post(client, "github", github_address(config), sent, github_headers(config))
+    return _ref(_inside(answer, "html_url") or _inside(answer, "number"))
+
+
+def github_address(config: Config) -> str:
+    """Where the issues of the repository are."""
+    if not _REPO.fullmatch(config["repo"]):
+        raise ValidationFailed("config: repo must be owner/name")
+    return f"{config.get('api_url', 'https://api.github.com').rstrip('/')}/repos/{config['repo']}/issues"
+
+
+def github_headers(config: Config) -> dict[str, str]:
+    """What every request carries."""
+    return {
         "authorization": f"Bearer {config['token']}",
         "accept": "application/vnd.github+json",
         "x-github-api-version": "2022-11-28",
     }
-    answer = await _post(client, "github", f"{base}/repos/{config['repo']}/issues", sent, headers)
-    return _ref(_inside(answer, "html_url") or _inside(answer, "number"))
 
 
 async def _post(
     client: GuardedClient, channel: str, address: str, sent: Any, headers: Mapping[str, str] | None = None
 ) -> Answer:
     answer = await client.request("POST", address, json=sent, headers=headers)
-    _check(channel, answer)
+    check_answer(channel, answer)
     return answer
 
 
-def _check(channel: str, answer: Answer) -> None:
+def check_answer(channel: str, answer: Answer) -> None:
     """Raise unless the message was taken. What a second try cannot mend is not tried again."""
     if answer.ok:
         return

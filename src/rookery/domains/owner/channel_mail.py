@@ -12,11 +12,14 @@ from rookery.outgoing.client import GuardedClient
 from rookery.outgoing.mail import MailServer, send_mail
 
 SUBMISSION, TLS_PORT = 587, 465
-_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,255}")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ADDRESS = re.compile(rf"(?=.{{1,64}}@.{{1,255}}$){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
 
 
 async def email(client: GuardedClient, config: Mapping[str, str], notice: Notice) -> str | None:
     """A mail of plain text. Its Message-ID is the same at every attempt, so most mailboxes show it once."""
+    server = server_of(config)
     message = EmailMessage()
     sender = config["from_address"]
     message["From"] = Address("Rookery", addr_spec=sender)
@@ -25,7 +28,7 @@ async def email(client: GuardedClient, config: Mapping[str, str], notice: Notice
     message["Message-ID"] = f"<{notice.delivery}@{sender.rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(notice.body())
-    await send_mail(client, server_of(config), message)
+    await send_mail(client, server, message)
     return cast(str, message["Message-ID"])
 
 

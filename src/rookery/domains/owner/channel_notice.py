@@ -1,6 +1,6 @@
 """What a channel is given to tell: a notification or an ask, as texts that fit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Level = Literal["info", "warning", "success", "error"]
@@ -20,6 +20,10 @@ class Notice:
     sender: str = ""
     options: tuple[str, ...] = ()
     context: str = ""
+    answerable: bool = False
+    """Whether answers that come back by the channel count: it is the owner's own, and this is an ask."""
+    link: str = field(default="", repr=False)
+    """Where the ask can be answered; whoever has it can."""
 
     @property
     def headline(self) -> str:
@@ -36,7 +40,8 @@ class Notice:
             parts.append("\n".join(f"{number}. {option}" for number, option in enumerate(self.options, 1)))
         end = f"— {self.sender}" if self.sender else ""
         if self.about == "ask":
-            end = f"Answer with: rookery answer {self.id} {'NUMBER or TEXT' if self.options else 'TEXT'}\n{end}"
+            how = f"Answer with: rookery answer {self.id} {'NUMBER or TEXT' if self.options else 'TEXT'}"
+            end = f"{how}\n{f'or here: {self.link}' if self.link else ''}\n{end}".replace("\n\n", "\n")
         # How to answer must survive the cut.
         end = f"\n\n{end.strip()}" if end.strip() else ""
         return cut("\n\n".join(parts), limit - len(end)) + end
@@ -52,7 +57,9 @@ class Notice:
             "level": self.level,
             "agent": self.sender,
         }
-        return told | ({"options": list(self.options), "context": self.context} if self.about == "ask" else {})
+        if self.about == "ask":
+            told |= {"options": list(self.options), "context": self.context}
+        return told | ({"link": self.link} if self.link else {})
 
 
 def cut(text: str, limit: int) -> str:

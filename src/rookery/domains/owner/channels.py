@@ -14,6 +14,9 @@ from rookery.outgoing.client import GuardedClient
 
 MAX_KEYS = 12
 MAX_VALUE = 4000
+SWITCHES = frozenset({"links", "answers"})
+OF_PEOPLE = frozenset({"links", "answers", "login", "user_id"})
+"""Keys that mean something only in channels of people, since nobody is answered by another."""
 Send = Callable[[GuardedClient, Mapping[str, str], Notice], Awaitable[str | None]]
 Check = Callable[[GuardedClient, Mapping[str, str]], Awaitable[None]]
 
@@ -30,6 +33,10 @@ class ChannelKind:
     """Whether http over the internet is good enough, since no secret is sent."""
     people: bool = False
     """Whether only people may set it up."""
+    links: bool = True
+    """Whether asks carry a link that answers them: not where everybody can read along."""
+    answers: frozenset[str] = frozenset()
+    """The keys that have to be there for answers to be listened for; none: nobody can answer by it."""
     check: Check | None = None
     """What else is looked at before a config is kept; None: whether its addresses may be reached, and no more."""
 
@@ -54,7 +61,8 @@ KINDS: dict[str, ChannelKind] = {
     "telegram": ChannelKind(
         send=channel_http.telegram,
         needs=(frozenset({"bot_token", "chat_id"}),),
-        may=frozenset({"api_url"}),
+        may=frozenset({"api_url", "user_id", "answers"}),
+        answers=frozenset({"chat_id"}),
         environment={"bot_token": "TELEGRAM_BOT_TOKEN", "chat_id": "TELEGRAM_CHAT_ID"},
     ),
     "whatsapp": ChannelKind(
@@ -84,7 +92,9 @@ KINDS: dict[str, ChannelKind] = {
     "github": ChannelKind(
         send=channel_http.github,
         needs=(frozenset({"repo", "token"}),),
-        may=frozenset({"labels", "api_url"}),
+        may=frozenset({"labels", "api_url", "login", "answers"}),
+        links=False,
+        answers=frozenset({"login"}),
         environment={"repo": "NOTIFICATION_GITHUB_REPO", "token": "GH_TOKEN"},
     ),
     "apprise": ChannelKind(
@@ -94,6 +104,9 @@ KINDS: dict[str, ChannelKind] = {
         people=True,
     ),
 }  # fmt: skip
+
+
+_EVERY_KEY = OF_PEOPLE.union(*(kind.keys for kind in KINDS.values()))
 
 
 def kind_of(channel_type: str) -> ChannelKind:
@@ -111,7 +124,8 @@ def read_config(channel_type: str, given: Mapping[str, Any], *, shared: bool) ->
     environment says may be missing, but only in a channel of people.
     """
     kind = kind_of(channel_type)
-    known = ", ".join(sorted(kind.keys))
+    keys = kind.keys | {"links"} if shared else kind.keys - OF_PEOPLE
+    known = ", ".join(sorted(keys))
     if kind.people and not shared:
         raise ValidationFailed(f"{channel_type} is set up by people", hint="use another type, or ask the owner")
     if len(given) > MAX_KEYS or not (given or shared):
@@ -119,9 +133,9 @@ def read_config(channel_type: str, given: Mapping[str, Any], *, shared: bool) ->
     config: dict[str, str] = {}
     for name, value in given.items():
         key = _snake(name)
-        if key not in kind.keys:
+        if key not in keys:
             # What was mistaken for a key may be a secret.
-            shown = name if re.fullmatch(r"[A-Za-z_]{1,24}", name) else "key of this name"
+            shown = key if key in _EVERY_KEY else "key of this name"
             raise ValidationFailed(f"{channel_type} takes no {shown}", hint=f"it takes {known}")
         if key in config:
             raise ValidationFailed(f"config has {key} twice", hint="keep one of the two spellings")
@@ -179,6 +193,18 @@ async def send_by(
         raise ServiceUnavailable(f"{channel_type} failed ({type(error).__name__})") from None
 
 
+def carries_links(channel_type: str, config: Mapping[str, str]) -> bool:
+    """Whether asks that go by this channel of people have a link that answers them."""
+    return config.get("links", "yes" if kind_of(channel_type).links else "no") == "yes"
+
+
+def listens(channel_type: str, config: Mapping[str, str]) -> bool:
+    """Whether what people say in this channel of theirs is an answer."""
+    kind = kind_of(channel_type)
+    whole = completed(channel_type, config, shared=True)
+    return bool(kind.answers) and kind.answers <= whole.keys() and config.get("answers", "yes") == "yes"
+
+
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 
@@ -186,6 +212,10 @@ def _snake(name: str) -> str:
 def _value(key: str, value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value)):
         value = ",".join(cast("list[str]", value))
+    if key in SWITCHES:
+        if value not in (True, False, "yes", "no"):
+            raise ValidationFailed(f"config: {key} must be yes or no")
+        value = "yes" if value in (True, "yes") else "no"
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):

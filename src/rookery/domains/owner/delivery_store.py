@@ -1,7 +1,7 @@
 """Keeps deliveries: one row for each thing that is told by each channel, from before it is sent until its end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import sqlalchemy as sa
@@ -14,14 +14,18 @@ from rookery.db.tx import Tx
 from rookery.domains.owner.channel_notice import Level, Notice
 from rookery.domains.owner.channel_seal import ChannelSeal
 from rookery.domains.owner.channel_store import Channels
+from rookery.domains.owner.channels import carries_links, listens
 from rookery.domains.owner.notify_tables import SHARED, owner_notifications
 from rookery.domains.owner.notify_tables import notification_deliveries as deliveries
+from rookery.domains.owner.outside_links import link_path, make_link
 from rookery.identity.store import IdentityStore
 from rookery.sealing.keyring import Keyring
 
 Row = sa.Row[Any]
 About = Literal["notification", "ask"]
 MAX_ERROR = 300
+OWN_WAITS_MS = 6 * 3_600_000
+"""So long something waits for its turn at an agent's own channel; those of people are always told."""
 _INSERT = {
     name: dialect.insert(deliveries).on_conflict_do_nothing().returning(deliveries.c.id)
     for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
@@ -46,6 +50,7 @@ _SETTLE = (
         error=sa.bindparam("said"),
         updated_ms=DbNow(),
     )
+    .returning(deliveries.c.about_id)
 )
 _OF_ONE = (
     sa.select(deliveries)
@@ -54,11 +59,17 @@ _OF_ONE = (
 )
 
 
+def wake_name(about_id: str) -> str:
+    """What whoever waits for the deliveries of this is woken by."""
+    return f"told:{about_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Parcel:
     """A delivery that is to be made now: what, and by which channel."""
 
     notice: Notice
+    channel_id: str
     channel_type: str
     shared: bool
     config: dict[str, str] = field(repr=False)
@@ -71,10 +82,13 @@ class Deliveries:
         self.tx = tx
         self.tenant = tenant
 
-    def plan(self, about: About, about_id: str, agent_id: str) -> list[str]:
-        """A delivery for each channel that is on and reaches the owner for this agent; the ids of new ones."""
+    def plan(self, about: About, about_id: str, agent_id: str) -> list[tuple[str, str, bool]]:
+        """A delivery for each channel that is on and reaches the owner for this agent.
+
+        Of new ones the id, the channel's, and whether that is one of people.
+        """
         at = now_ms(self.tx)
-        planned: list[str] = []
+        planned: list[tuple[str, str, bool]] = []
         for channel in Channels(self.tx, self.tenant).reaching(agent_id, enabled=True):
             values = {
                 "id": new_id("dlv"),
@@ -90,15 +104,18 @@ class Deliveries:
             }
             made = self.tx.scalar(_INSERT[self.tx.dialect].values(**values))
             if made is not None:
-                planned.append(made)
+                planned.append((made, channel.id, channel.agent_id == SHARED))
         return planned
 
     def of(self, about_id: str) -> Sequence[Row]:
         """How far the deliveries of one notification or ask are."""
         return self.tx.all(_OF_ONE, {"of_tenant": self.tenant, "of_id": about_id})
 
-    def begin(self, delivery_id: str, keyring: Keyring | None) -> Parcel | None:
-        """Count an attempt and say what is to be sent; None if nothing is, since it was or cannot be any more."""
+    def begin(self, delivery_id: str, keyring: Keyring | None, link_base: str | None = None) -> Parcel | None:
+        """Count an attempt and say what is to be sent; None if nothing is, since it was or cannot be any more.
+
+        An ask that goes by a channel of people has a link below `link_base` by which it can be answered.
+        """
         row = self.tx.one(_BEGIN, {"of_tenant": self.tenant, "the_id": delivery_id})
         if row is None:
             return None
@@ -106,12 +123,27 @@ class Deliveries:
         if channel is None or not channel.enabled:
             self.fail(delivery_id, "the channel was turned off or removed")
             return None
+        shared = channel.agent_id == SHARED
+        if not shared and row.updated_ms - row.created_ms > OWN_WAITS_MS:
+            # What an agent's slow channel never gets through with would grow for ever.
+            self.fail(delivery_id, "the agent's channels are too slow for what it tells")
+            return None
         notice = self._notice(row)
         if notice is None:
             self.fail(delivery_id, "it was answered or withdrawn before it was sent")
             return None
         config = ChannelSeal(self.tx, keyring).config_of(channel)
-        return Parcel(notice, channel.channel_type, channel.agent_id == SHARED, config)
+        if shared and row.about == "ask":
+            base = link_base if carries_links(channel.channel_type, config) else None
+            answerable = listens(channel.channel_type, config)
+            notice = replace(notice, answerable=answerable, link=self._link(row, base))
+        return Parcel(notice, channel.id, channel.channel_type, shared, config)
+
+    def _link(self, row: Row, base: str | None) -> str:
+        if base is None:
+            return ""
+        about = {"tenant": self.tenant, "ask_id": row.about_id, "channel_id": row.channel_id, "delivery_id": row.id}
+        return base + link_path(row.about_id, make_link(self.tx, **about))
 
     def sent(self, delivery_id: str, ref: str | None) -> None:
         """The channel has taken it."""
@@ -128,7 +160,9 @@ class Deliveries:
     def _settle(self, delivery_id: str, status: str, *, ref: str | None = None, error: str | None = None) -> None:
         said = None if error is None else error[:MAX_ERROR]
         mine = {"of_tenant": self.tenant, "the_id": delivery_id}
-        self.tx.connection.execute(_SETTLE, {**mine, "to_status": status, "ref": ref, "said": said})
+        about_id = self.tx.scalar(_SETTLE, {**mine, "to_status": status, "ref": ref, "said": said})
+        if about_id is not None:
+            self.tx.wake(wake_name(about_id))
 
     def _notice(self, row: Row) -> Notice | None:
         return self._notification(row) if row.about == "notification" else self._ask(row)
@@ -162,7 +196,7 @@ class Deliveries:
             delivery=row.id,
             about="ask",
             id=ask.id,
-            title=f"{ask.kind.capitalize()}{f' from {sender}' if sender else ''}: {ask.subject or ask.question}"[:200],
+            title=f"{ask.kind.capitalize()}{f' from {sender}' if sender else ''}: {ask.question}"[:200],
             text=ask.question,
             level="warning",
             sender=sender,

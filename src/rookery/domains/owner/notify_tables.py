@@ -39,6 +39,12 @@ owner_notifications = sa.Table(
     whole("created_ms"),
 )
 sa.Index("owner_notifications_newest", owner_notifications.c.tenant, owner_notifications.c.created_ms)
+sa.Index(
+    "owner_notifications_senders",
+    owner_notifications.c.tenant,
+    owner_notifications.c.agent_id,
+    owner_notifications.c.created_ms,
+)
 
 notification_deliveries = sa.Table(
     "notification_deliveries",
@@ -58,6 +64,13 @@ notification_deliveries = sa.Table(
     sa.UniqueConstraint("tenant", "about_id", "channel_id"),
 )
 """`about` says what `about_id` is: a notification or an ask. The status is pending, sent or failed."""
+sa.Index(
+    "notification_deliveries_refs",
+    notification_deliveries.c.tenant,
+    notification_deliveries.c.channel_id,
+    notification_deliveries.c.external_ref,
+)
+sa.Index("notification_deliveries_age", notification_deliveries.c.created_ms)
 
 NOTIFY_STATEMENTS: list[str] = [
     "CREATE TABLE notification_channels (id TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, agent_id TEXT NOT NULL, "

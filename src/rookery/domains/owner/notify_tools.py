@@ -1,9 +1,10 @@
 """Tools with which the owner is told something, and with which the channels for that are set up."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
@@ -11,22 +12,37 @@ from rookery.core.actor import Actor
 from rookery.core.context import Context
 from rookery.core.errors import NotFound, PermissionDenied, ValidationFailed
 from rookery.core.tool import ToolInput, ToolOutput, tool
+from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.domains.owner.channel_store import Channels, Row
 from rookery.domains.owner.channels import check_places, completed, kind_of, read_config
 from rookery.domains.owner.delivery_jobs import defer_deliveries, deliver, deliver_ask, outgoing
-from rookery.domains.owner.delivery_store import Deliveries
+from rookery.domains.owner.delivery_store import Deliveries, wake_name
+from rookery.domains.owner.notify_forgetting import forget_notifications
 from rookery.domains.owner.notify_store import NewNotification, Notifications
 from rookery.domains.owner.notify_tables import SHARED
+from rookery.domains.owner.notify_waiting import listening
+from rookery.domains.owner.outside_jobs import listen, reply
+from rookery.domains.owner.outside_store import Listening, listen_to
 from rookery.identity.store import IdentityStore
 
-__all__ = ["configure_notifications", "deliver", "deliver_ask", "list_notifications", "notify_owner"]
+__all__ = [
+    "configure_notifications",
+    "deliver",
+    "deliver_ask",
+    "forget_notifications",
+    "list_notifications",
+    "listen",
+    "notify_owner",
+    "reply",
+]
 
 MAX_MESSAGE = 8000
 MAX_TITLE = 200
 MAX_LISTED = 100
 WAIT_S = 2.0
-LOOK_S = 0.05
+LOOK_S = 0.5
+"""However deaf we are, a delivery is seen after so long."""
 LEVELS = ("info", "warning", "success", "error")
 ACTIONS = ("list", "set", "enable", "disable", "remove")
 
@@ -78,6 +94,8 @@ class Notified(ToolOutput):
 
 
 class ConfigureNotifications(ToolInput):
+    secrets = frozenset({"config"})
+
     action: Annotated[str, AfterValidator(_action)] = Field(description="list, set, enable, disable, remove")
     channel_type: str | None = Field(None, description="Like slack")
     config: Annotated[dict[str, Any], WithJsonSchema({"type": "object"})] | None = Field(None, description="To set")
@@ -116,27 +134,35 @@ async def notify_owner(ctx: Context, args: NotifyOwner) -> Notified:
         level=args.level or "info",
     )
 
-    def keep(tx: Tx) -> str:
-        told_id = Notifications(tx, actor.tenant).add(new)
-        defer_deliveries(tx, actor.tenant, "notification", told_id, agent_id)
-        return told_id
+    def keep(tx: Tx) -> tuple[str, bool]:
+        told_id, is_new = Notifications(tx, actor.tenant).tell(new)
+        if is_new:
+            defer_deliveries(tx, actor.tenant, "notification", told_id, agent_id)
+        return told_id, is_new
 
-    told_id = await ctx.write(keep)
-    ctx.publish("OwnerNotified", subject=told_id, agent=agent_id, level=new.level)
+    told_id, is_new = await ctx.write(keep)
+    if is_new:
+        ctx.publish("OwnerNotified", subject=told_id, agent=agent_id, level=new.level)
     by_status: dict[str, list[str]] = {"sent": [], "pending": [], "failed": []}
     for row in await _told(ctx, told_id):
         by_status[row.status].append(row.channel_type)
-    return Notified.model_validate({"id": told_id, **by_status})
+    again = {} if is_new else {"duplicate": True}
+    return Notified.model_validate({"id": told_id, **again, **by_status})
 
 
 async def _told(ctx: Context, told_id: str) -> Sequence[Row]:
     """The deliveries, after a moment in which most channels take what they are given."""
     until = time.monotonic() + min(WAIT_S, ctx.remaining_s / 2)
-    while True:
-        rows = await ctx.read(lambda tx: Deliveries(tx, ctx.actor.tenant).of(told_id))
-        if time.monotonic() >= until or all(row.status != "pending" or row.error for row in rows):
-            return rows
-        await asyncio.sleep(LOOK_S)
+    with listening(cast(Database, ctx.platform.database), wake_name(told_id)) as called:
+        while True:
+            called.clear()
+            rows = await ctx.read(lambda tx: Deliveries(tx, ctx.actor.tenant).of(told_id))
+            left_s = until - time.monotonic()
+            if left_s <= 0 or all(row.status != "pending" or row.error for row in rows):
+                return rows
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(LOOK_S, left_s)):
+                    await called.wait()
 
 
 @tool(
@@ -158,13 +184,17 @@ async def configure_notifications(ctx: Context, args: ConfigureNotifications) ->
     if slash:
         raise ValidationFailed("an agent sets its own channels up", hint="leave the agent's name out")
     shared = agent_id == SHARED
+    _refuse_unless_owner(actor, shared=shared)
     config = read_config(channel_type, args.config or {}, shared=shared)
-    await check_places(outgoing(ctx.platform), channel_type, completed(channel_type, config, shared=shared))
+    await check_places(
+        outgoing(ctx.platform, shared=shared), channel_type, completed(channel_type, config, shared=shared)
+    )
     keyring = ctx.platform.facts.get("keyring")
     on = args.enabled is not False
 
     def keep(tx: Tx) -> ChannelList:
         row = Channels(tx, actor.tenant).set(agent_id, channel_type, config, enabled=on, keyring=keyring)
+        _listen_again(tx, row)
         return _listed([_shown(row)])
 
     return await ctx.write(keep)
@@ -181,10 +211,27 @@ def _changed(tx: Tx, actor: Actor, action: str, of_agent: str, channel_type: str
         if actor.kind != "human":
             raise NotFound(f"the channel {channel_type} is not set up", hint="action list shows yours")
         agent_id = IdentityStore(tx, actor.tenant).agent(of_agent).id
+    _refuse_unless_owner(actor, shared=agent_id == SHARED)
     if action == "remove":
         channels.remove(agent_id, channel_type)
         return _listed(_all_shown(tx, actor))
-    return _listed([_shown(channels.switch(agent_id, channel_type, enabled=action == "enable"))])
+    row = channels.switch(agent_id, channel_type, enabled=action == "enable")
+    _listen_again(tx, row)
+    return _listed([_shown(row)])
+
+
+def _refuse_unless_owner(actor: Actor, *, shared: bool) -> None:
+    """Answers that come by shared channels are the owner's, so nobody else says which these are."""
+    if shared and (actor.role != "owner" or actor.scheduler or actor.unattended):
+        raise PermissionDenied(
+            "channels of all agents are set up by the owner, in person", hint="leave it to them", layer="principal"
+        )
+
+
+def _listen_again(tx: Tx, row: Row) -> None:
+    """Whoever listened may have gone while the channel was off."""
+    if row.enabled and row.agent_id == SHARED and Listening(tx, row.tenant, row.id).awaited():
+        listen_to(tx, row.tenant, row.id)
 
 
 def _all_shown(tx: Tx, actor: Actor) -> list[dict[str, Any]]:
