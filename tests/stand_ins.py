@@ -34,7 +34,6 @@ discover_agent = _stand_in("discover_agent", networking=True, bundles=("preset-c
 invoke_remote_agent = _stand_in("invoke_remote_agent", networking=True, bundles=("preset-communicator",))
 web_search = _stand_in("web_search", bundles=("preset-researcher", "preset-full-stack", "preset-memory-manager"))
 deep_research = _stand_in("deep_research", bundles=("preset-researcher", "preset-memory-manager"))
-extend_timeout = _stand_in("extend_timeout")
 check_reputation = _stand_in("check_reputation", tier="observe", bundles=("preset-analyst",))
 check_health_trends = _stand_in("check_health_trends", tier="observe", bundles=("preset-analyst",))
 publish_attestation = _stand_in("publish_attestation")

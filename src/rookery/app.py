@@ -28,6 +28,7 @@ from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.jobs.kinds import Kind
 from rookery.ledger.limit import CreditLimit
+from rookery.ledger.rates import enforce
 from rookery.lifecycle.sessions import Runtime
 from rookery.plugins import load_domains
 from rookery.runtimes.scripted import Scripted
@@ -83,6 +84,8 @@ def make_platform(
         if prepare:
             migrate(database, domains.migrations, settings.backups)
             database.direct(lambda tx: IdentityStore(tx, DEFAULT_TENANT).set_up(), write=True)
+            if settings.credits_hard_stop:
+                enforce(database)
             if not other_key:
                 database.direct(lambda tx: refuse_other_key(tx, keyring))
                 repair_copies(database, settings.home)

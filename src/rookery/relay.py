@@ -10,6 +10,9 @@ import sys
 
 Flags = dict[str, str | bool]
 
+SESSION_MARK = "ROOKERY_SESSION"
+"""In the environment of every process that runs for an agent's session."""
+
 FLAGS: dict[str, tuple[bool, str]] = {
     "--issue-id": (True, "The issue that this session works on."),
     "--db": (True, "The database; a server on another database is not used."),
@@ -77,6 +80,9 @@ def main(arguments: list[str]) -> int:
         # A closed descriptor's number would be given to the socket.
         if sys.stdin is None or sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise UsageError("stdin and stdout must be open")
+        # The server looks more closely; this is for systems that do not tell it who asks.
+        if flags.get("as_owner") and SESSION_MARK in os.environ:
+            raise UsageError("this runs in an agent's session, so it cannot act as the owner")
     except UsageError as error:
         complain(str(error))
         return 2

@@ -7,6 +7,7 @@ import pytest
 
 from rookery.core.errors import Conflict, NotFound, RookeryError, ValidationFailed
 from rookery.identity.tables import EPOCH
+from rookery.ledger.rates import enforce
 from rookery.ledger.store import MAX_AMOUNT, MAX_BALANCE, InsufficientCredits, Ledger, wallet_of
 from tests.ledger.books import Books
 
@@ -159,14 +160,6 @@ def test_a_refused_change_leaves_its_key_free(books: Books) -> None:
     assert books.numbers() == (0, 0, 5, 5)
 
 
-def test_a_purchase_is_rounded_down_and_counts_once(books: Books) -> None:
-    for _ in range(2):
-        books.do(lambda ledger: ledger.purchase("w", 1_234_999, "TX1"))
-    assert (books.numbers(), books.types()) == ((1234, 0, 1234, 0), ["purchase"])
-    refused(books, ValidationFailed, lambda ledger: ledger.purchase("w", 999, "TX2"))
-    refused(books, ValidationFailed, lambda ledger: ledger.purchase("w", -5_000_000, "TX3"))
-
-
 def test_history_is_read_in_pages_newest_first(books: Books) -> None:
     for number in range(1, 6):
         books.do(lambda ledger, number=number: ledger.grant("w", number, str(number)))
@@ -185,13 +178,35 @@ def test_sessions_look_anew_only_when_an_agent_runs_dry_or_can_go_on(books: Book
 
     def changed(work: Callable[[Ledger], Any]) -> int:
         nonlocal seen
-        books.do(work)
+        made = books.do(work)
+        kept.append(made)
         before, seen = seen, books.database.epoch(EPOCH)
         return seen - before
 
+    kept: list[Any] = []
+    assert changed(lambda ledger: ledger.grant(wallet, 5, "nobody is stopped")) == 0
+    assert changed(lambda ledger: ledger.deduct(wallet, "deduction", 5, "nobody is stopped")) == 0
+    enforce(books.database)
     assert changed(lambda ledger: ledger.grant(wallet, 10, "r")) == 1
     assert changed(lambda ledger: ledger.grant(wallet, 10, "r")) == 0
     assert changed(lambda ledger: ledger.deduct(wallet, "deduction", 19, "r")) == 0
-    assert changed(lambda ledger: ledger.reserve(wallet, 1, "r")) == 1
+    assert changed(lambda ledger: ledger.reserve(wallet, 1, "r")) == 0
+    held = kept[-1].id
+    assert changed(lambda ledger: ledger.settle(held, 1)) == 1
     assert changed(lambda ledger: ledger.refund(wallet, 3, "r")) == 1
     assert changed(lambda ledger: ledger.grant("w", 10, "r")) == 0
+
+
+@pytest.mark.parametrize("way", ["deduct_up_to", "reserve_up_to"])
+def test_what_is_taken_as_far_as_it_goes_never_takes_more_than_there_is(books: Books, way: str) -> None:
+    take: Callable[[Ledger, int], Any] = lambda ledger, amount: getattr(ledger, way)("w", amount, "r")  # noqa: E731
+    assert (books.do(lambda ledger: take(ledger, 5)), books.check()) == (None, {})
+    books.do(lambda ledger: ledger.grant("w", 10, "r"))
+    for nothing in (0, -3):
+        assert books.do(lambda ledger, nothing=nothing: take(ledger, nothing)) is None
+    assert [books.do(lambda ledger: take(ledger, 7)).amount for _ in range(2)] == [7, 3]
+    assert books.do(lambda ledger: take(ledger, 7)) is None
+    assert books.numbers()[0] == 0
+    books.do(lambda ledger: ledger.grant("w", 10, "r"))
+    assert books.do(lambda ledger: take(ledger, 10**15)).amount == 10
+    books.check()

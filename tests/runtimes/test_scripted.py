@@ -65,7 +65,7 @@ async def test_a_prompt_without_a_script_is_said_back(fleet: Fleet) -> None:
 async def test_files_are_written_and_committed(fleet: Fleet, tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "shop")
     script = ["!write deep/a.txt one\\ntwo", "!append deep/a.txt three", "!commit add a", "!commit nothing", "!spend 1"]
-    assert await play(fleet, *script, cwd=folder) == Outcome("done", cost_usd=1.0)
+    assert await play(fleet, *script, cwd=folder) == Outcome("done", cost_usd=1.0, turns=5)
     assert (folder / "deep/a.txt").read_text(encoding="utf-8") == "one\ntwo\nthree\n"
     assert git(folder, "log", "--format=%an %s").splitlines() == ["default add a", "Ada first"]
 
@@ -106,8 +106,8 @@ async def test_a_stopped_session_has_failed_for_everyone_who_waits(fleet: Fleet)
     waiting = [asyncio.create_task(session.wait()) for _ in range(2)]
     started = time.monotonic()
     await session.stop()
-    assert await asyncio.gather(*waiting) == [Outcome("failed", error="stopped")] * 2
-    assert await session.wait() == Outcome("failed", error="stopped")
+    assert await asyncio.gather(*waiting) == [Outcome("failed", error="stopped", turns=0)] * 2
+    assert await session.wait() == Outcome("failed", error="stopped", turns=0)
     await session.stop()
     assert time.monotonic() - started < 10
 

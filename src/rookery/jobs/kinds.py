@@ -51,6 +51,8 @@ class Kind:
     timeout_s: float | None
     lasting: bool
     """Whether it waits for others, such as an agent, and may take hours."""
+    step: int
+    """A lasting job may wait for jobs of later steps only. Each step from 1 on has some places to itself."""
     on_ended: Callable[[Tx, Ended], None] | None = field(default=None)
 
     def ended(self, hook: Callable[[Tx, Ended], None]) -> Callable[[Tx, Ended], None]:
@@ -67,12 +69,14 @@ def job(
     backoff_s: float = 5.0,
     timeout_s: float | None = None,
     lasting: bool = False,
+    step: int = 0,
 ) -> Callable[[Callable[..., Awaitable[Finish]]], Kind]:
     """Declare the decorated handler as a kind of job, such as `schedules.fire`.
 
     It may run more than once, so whatever it does outside the database must be harmless to repeat. What it returns is
     run in the transaction that marks the job done. A raised error is a failed attempt; the next one follows after
-    `backoff_s`, then twice that, and so on, until `attempts` are used up. What is `lasting` never takes the last room.
+    `backoff_s`, then twice that, and so on, until `attempts` are used up. What is `lasting` never takes the last room,
+    nor the room of a later `step`, for which it may have to wait.
     """
     if not _NAME.fullmatch(name):
         raise TypeError(f"{name!r} is no name of a kind of job, such as schedules.fire")
@@ -82,7 +86,7 @@ def job(
         given = get_type_hints(handler, localns=_late_names()).get(parameters[1]) if len(parameters) == 2 else None
         if not (inspect.iscoroutinefunction(handler) and isinstance(given, type) and issubclass(given, BaseModel)):
             raise TypeError(f"{handler.__name__} must be async (job, args: Model) -> finish or None")
-        return Kind(name, handler, given, queue, attempts, backoff_s, timeout_s, lasting)
+        return Kind(name, handler, given, queue, attempts, backoff_s, timeout_s, lasting, step)
 
     return declare
 

@@ -8,11 +8,14 @@ import random
 import secrets
 import socket
 import time
+from collections import Counter
 from dataclasses import replace
+from typing import NamedTuple
 
 from rookery.core.errors import RookeryError
+from rookery.db.tx import Tx
 from rookery.jobs.attempt import Attempt, Why
-from rookery.jobs.claims import Claimant, Claims, purge
+from rookery.jobs.claims import Claimant, Claims, Row, purge
 from rookery.jobs.running import Ground
 from rookery.jobs.store import CANCEL, WAKE
 
@@ -25,6 +28,9 @@ PURGE_S = 3600.0
 GRACE_S = 1.0
 SPARE = 4
 """So many brief jobs may run beside a full number of which that many take long: a moment's work never waits hours."""
+LATER = 4
+"""Of each later step so many jobs, but no more than of all others, have places of their own: those before them may
+be waiting for them."""
 
 
 def worker_name() -> str:
@@ -38,6 +44,19 @@ def _complain(what: str, error: Exception) -> None:
         log.warning("%s: %s", what, error.message)
     else:
         log.error("%s", what, exc_info=error)
+
+
+class Opening(NamedTuple):
+    """Room for so many jobs of some kinds."""
+
+    room: int
+    claimant: Claimant
+
+
+def _soonest(tx: Tx, openings: list[Opening]) -> int | None:
+    """Milliseconds until there may be something to take; None: until somebody defers something."""
+    waits = (Claims(tx, opening.claimant).wait_ms() for opening in openings)
+    return min((wait_ms for wait_ms in waits if wait_ms is not None), default=None)
 
 
 class Worker:
@@ -64,6 +83,14 @@ class Worker:
         self._claimant = Claimant(self.name, round(lease_s * 1000), tuple(sorted(ground.kinds)), queues)
         brief = tuple(name for name in self._claimant.kinds if not ground.kinds[name].lasting)
         self._brief = replace(self._claimant, kinds=brief)
+        steps = sorted({kind.step for kind in ground.kinds.values() if kind.step}, reverse=True)
+        self._later = {
+            step: replace(
+                self._claimant, kinds=tuple(name for name in self._claimant.kinds if ground.kinds[name].step == step)
+            )
+            for step in steps
+        }
+        self._places = min(LATER, concurrency)
         self._called = asyncio.Event()
         self._look_now = asyncio.Event()
         self._stopping = False
@@ -108,18 +135,18 @@ class Worker:
     async def _turn(self) -> None:
         """Take what there is room for, or wait until there may be something to take."""
         self._called.clear()
-        room, claimant = self._room()
-        if room < 1 or not claimant.kinds:
+        openings = self._openings()
+        if not openings:
             await self._called.wait()
             return
         try:
             # Where there was something just now, or something has come, asking first would only take time.
             if self._plenty:
-                self._plenty = await self._take(room, claimant)
+                self._plenty = await self._take(openings)
                 return
-            wait_ms = await self._database.read(lambda tx: Claims(tx, claimant).wait_ms())
+            wait_ms = await self._database.read(lambda tx: _soonest(tx, openings))
             if wait_ms is not None and wait_ms <= 0:
-                self._plenty = await self._take(room, claimant)
+                self._plenty = await self._take(openings)
                 if not self._plenty:
                     await self._sleep(random.uniform(SPIN_S / 2, SPIN_S * 2))
                 return
@@ -132,19 +159,31 @@ class Worker:
         if not await self._sleep(sleep_s):
             self._plenty = sleep_s < LONGEST_SLEEP_S
 
-    def _room(self) -> tuple[int, Claimant]:
-        """How many jobs may be taken, and of which kinds."""
-        room = self._concurrency - len(self.running)
+    def _openings(self) -> list[Opening]:
+        """How many jobs may be taken, and of which kinds; empty if none."""
+        running = Counter(attempt.kind.step for attempt in self.running.values())
+        later = sum(min(running[step], self._places) for step in self._later)
+        room = self._concurrency - len(self.running) + later
         if room > 0:
-            return room, self._claimant
+            return [Opening(room, self._claimant)] if self._claimant.kinds else []
         lasting = sum(attempt.kind.lasting for attempt in self.running.values())
-        return room + min(SPARE, lasting), self._brief
+        openings = [Opening(self._places - running[step], claimant) for step, claimant in self._later.items()]
+        openings.append(Opening(room + min(SPARE, lasting - later), self._brief))
+        return [opening for opening in openings if opening.room > 0 and opening.claimant.kinds]
 
-    async def _take(self, room: int, claimant: Claimant) -> bool:
+    async def _take(self, openings: list[Opening]) -> bool:
         self._locked_first = not self._locked_first
         first = self._locked_first
         asked = time.monotonic()
-        taken = await self._database.change(lambda tx: Claims(tx, claimant).take(room, locked_first=first))
+
+        def take(tx: Tx) -> list[Row]:
+            return [
+                row
+                for opening in openings
+                for row in Claims(tx, opening.claimant).take(opening.room, locked_first=first)
+            ]
+
+        taken = await self._database.change(take)
         for row in taken:
             attempt = Attempt(row, self._ground, kept=asked)
             self.running[attempt.name] = attempt

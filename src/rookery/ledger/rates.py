@@ -26,9 +26,13 @@ DEFAULTS: dict[str, int] = {field.name: cast(int, field.default) for field in fi
 MAX_RATE = 1_000_000
 EVERYBODY = ""
 """Instead of a tenant: what the settings say."""
+HARD_STOP = "hard_stop"
 
 _SET_FOR = sa.select(credit_config.c.key, credit_config.c.value).where(
     sa.or_(credit_config.c.tenant == EVERYBODY, credit_config.c.tenant == sa.bindparam("of_tenant"))
+)
+_ENFORCED = sa.select(credit_config.c.value).where(
+    credit_config.c.tenant == EVERYBODY, credit_config.c.key == HARD_STOP, credit_config.c.value == 1
 )
 _IN_FORCE = _SET_FOR.order_by(credit_config.c.tenant)
 
@@ -52,8 +56,21 @@ def set_rate(tx: Tx, tenant: str, key: str, value: int, subject: str) -> None:
 def take_rates(database: Database, settings: Settings) -> None:
     """Keep the rates of the settings for all tenants. They count until somebody sets another."""
     wanted = {key: getattr(settings, key) for key in KEYS if getattr(settings, key) != DEFAULTS[key]}
+    if settings.credits_hard_stop:
+        wanted[HARD_STOP] = 1
     if database.direct(_taken) != wanted:
         database.direct(lambda tx: _take(tx, wanted), write=True)
+
+
+def enforce(database: Database) -> None:
+    """Note that whoever has no credits is stopped, for all processes: from here on the ledger tells open sessions."""
+    if not database.direct(is_enforced):
+        database.direct(lambda tx: _store(tx, EVERYBODY, HARD_STOP, 1, None), write=True)
+
+
+def is_enforced(tx: Tx) -> bool:
+    """Whether some process stops agents without credits."""
+    return tx.one(_ENFORCED) is not None
 
 
 def _taken(tx: Tx) -> dict[str, int]:

@@ -13,19 +13,20 @@ from rookery.core.ids import new_id
 from rookery.db.clock import DbNow, now_ms
 from rookery.db.tx import Tx
 from rookery.identity.tables import EPOCH
-from rookery.ledger.rates import rates_of, set_rate
+from rookery.ledger.rates import is_enforced, rates_of, set_rate
 from rookery.ledger.tables import credit_accounts, credit_legs, credit_transactions
 from rookery.ledger.verify import faults
 
 Row = sa.Row[Any]
-Type = Literal["purchase", "deduction", "agent_message", "reserve", "release", "grant", "refund"]
+Type = Literal["deduction", "agent_message", "reserve", "release", "grant", "refund"]
 Spending = Literal["deduction", "agent_message"]
 AGENT = "agent:"
 MAX_AMOUNT = 1_000_000_000
 MAX_BALANCE = 2**53 - 1
 """What every reader of JSON can still tell apart."""
 MAX_WALLET, MAX_REFERENCE = 200, 500
-MICROS = 1_000_000
+SAME_GRANT_MS, SAME_GRANT_LOOK = 600_000, 1_000
+"""The same grant again within this time, and within so many transactions of the wallet, is the first one."""
 
 _a, _t = credit_accounts.c, credit_transactions.c
 _MINE = (_a.tenant == sa.bindparam("of_tenant"), _a.wallet_address == sa.bindparam("of_wallet"))
@@ -34,6 +35,20 @@ _BY_KEY = sa.select(credit_transactions).where(
     _t.tenant == sa.bindparam("of_tenant"),
     _t.wallet_address == sa.bindparam("of_wallet"),
     _t.key == sa.bindparam("of_key"),
+)
+_SAME_GRANT = (
+    sa.select(credit_transactions)
+    .where(
+        _t.tenant == sa.bindparam("of_tenant"),
+        _t.wallet_address == sa.bindparam("of_wallet"),
+        _t.number > sa.select(_a.transactions - SAME_GRANT_LOOK).where(*_MINE).scalar_subquery(),
+        _t.type == "grant",
+        _t.amount == sa.bindparam("of_amount"),
+        _t.reference == sa.bindparam("of_reference"),
+        _t.subject == sa.bindparam("of_subject"),
+        _t.created_ms > sa.bindparam("since_ms"),
+    )
+    .limit(1)
 )
 
 
@@ -144,16 +159,32 @@ class Ledger:
 
     def grant(self, wallet: str, amount: int, reference: str, key: str | None = None) -> Row:
         """Give credits to a wallet."""
-        return self._give(wallet, "grant", amount, reference, key)
+        return self._post(wallet, "grant", amount, {"issued": -amount, "available": amount}, reference, key)
 
-    def purchase(self, wallet: str, micro_algos: int, txid: str) -> Row:
-        """Credit what was paid in millionths of an Algo, at today's rate, rounded down; once for each `txid`."""
-        bought = micro_algos * self.config()["credits_per_algo"] // MICROS
-        return self._give(wallet, "purchase", bought, txid, f"purchase:{txid}")
+    def granted_before(self, wallet: str, amount: int, reference: str) -> Row | None:
+        """The same grant by the same subject if it was made within the last ten minutes.
+
+        Until the commit nobody else changes the wallet, so of two who look and then grant the second finds the first.
+        """
+        _check(wallet, amount, reference)
+        self._lock(wallet)
+        since_ms = now_ms(self.tx) - SAME_GRANT_MS
+        same = {"of_amount": amount, "of_reference": reference, "of_subject": self.subject}
+        return self.tx.one(_SAME_GRANT, {**self._of(wallet), **same, "since_ms": since_ms})
 
     def deduct(self, wallet: str, kind: Spending, amount: int, reference: str, key: str | None = None) -> Row:
         """Spend available credits, or InsufficientCredits."""
         return self._post(wallet, kind, amount, {"available": -amount, "consumed": amount}, reference, key)
+
+    def deduct_up_to(self, wallet: str, amount: int, reference: str) -> Row | None:
+        """Spend so many credits, or as many as are available; None if that is none."""
+        within = self._within(wallet, amount)
+        return self.deduct(wallet, "deduction", within, reference) if within else None
+
+    def reserve_up_to(self, wallet: str, amount: int, reference: str) -> Row | None:
+        """Hold so many credits back, or as many as are available; None if that is none."""
+        within = self._within(wallet, amount)
+        return self.reserve(wallet, within, reference) if within else None
 
     def refund(self, wallet: str, amount: int, reference: str, key: str | None = None) -> Row:
         """Give back what was spent; more than that is a Conflict."""
@@ -207,8 +238,16 @@ class Ledger:
     def _of(self, wallet: str) -> dict[str, Any]:
         return {"of_tenant": self.tenant, "of_wallet": wallet}
 
-    def _give(self, wallet: str, kind: Type, amount: int, reference: str, key: str | None) -> Row:
-        return self._post(wallet, kind, amount, {"issued": -amount, "available": amount}, reference, key)
+    def _lock(self, wallet: str) -> None:
+        """From here to the commit nobody else changes the wallet."""
+        self.tx.run(_OPEN[self.tx.dialect], [self._of(wallet)])
+
+    def _within(self, wallet: str, amount: int) -> int:
+        """As much of the amount as is available, which nobody else can spend from here on."""
+        if amount < 1 or self.account(wallet).available < 1:
+            return 0
+        self._lock(wallet)
+        return min(amount, MAX_AMOUNT, self.account(wallet).available)
 
     def _post(
         self, wallet: str, kind: Type, amount: int, legs: Mapping[str, int], reference: str, key: str | None
@@ -228,7 +267,7 @@ class Ledger:
         first = self.tx.one(_BY_KEY, same)
         if first is None:
             # Whoever has the account's row decides; a transaction that was under way is visible after the wait.
-            self.tx.run(_OPEN[self.tx.dialect], [self._of(wanted.wallet)])
+            self._lock(wanted.wallet)
             first = self.tx.one(_BY_KEY, same)
         if first is not None and (first.type, first.amount) != (wanted.type, wanted.amount):
             raise Conflict(
@@ -258,8 +297,9 @@ class Ledger:
         assert made is not None
         common = {"transaction_id": made.id, "tenant": self.tenant, "wallet_address": wanted.wallet}
         self.tx.run(_ADD_LEGS, [{**common, "bucket": name, "amount": amount} for name, amount in wanted.legs.items()])
-        before = account.available - wanted.legs.get("available", 0)
-        if wanted.wallet.startswith(AGENT) and (before > 0) != (account.available > 0):
+        after = account.available + account.reserved
+        before = after - wanted.legs.get("available", 0) - wanted.legs.get("reserved", 0)
+        if (before > 0) != (after > 0) and wanted.wallet.startswith(AGENT) and is_enforced(self.tx):
             # Open sessions of the agent may have lost or won tools by this.
             self.tx.bump(EPOCH)
         return made
@@ -270,7 +310,7 @@ class Ledger:
         change = {f"{name}_by": wanted.legs.get(name, 0) for name in ("available", "reserved", "issued", "consumed")}
         account = self.tx.one(_MOVE, {**of, **change})
         if account is None:
-            self.tx.run(_OPEN[self.tx.dialect], [of])
+            self._lock(wanted.wallet)
             account = self.tx.one(_MOVE, {**of, **change})
         if account is not None:
             return account

@@ -30,15 +30,22 @@ class NewRun:
     phase: str | None = None
     session: str | None = None
     attempt: int = 1
+    kind: str | None = None
+    key: str | None = None
+    job_id: int | None = None
+    base_ms: int | None = None
+    deadline_ms: int | None = None
+    hold: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What was spent, in millionths of a dollar and in tokens."""
+    """What was spent, in millionths of a dollar, in tokens and in turns of the agent."""
 
     cost_micros: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    turns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +140,7 @@ class Runs:
 
     def spend(self, run_id: str, usage: Usage) -> Row:
         """Add to what the run has cost."""
-        spent = {name: agent_runs.c[name] + value for name, value in asdict(usage).items()}
+        spent = {name: sa.func.coalesce(agent_runs.c[name], 0) + value for name, value in asdict(usage).items()}
         run = self._change(run_id, {**spent, "updated_ms": self._now()})
         return run if run is not None else self.of(run_id)
 

@@ -27,9 +27,20 @@ agent_runs = sa.Table(
     whole("started_ms", null=True),
     whole("ended_ms", null=True),
     whole("updated_ms"),
+    text("kind", null=True),
+    text("key", null=True),
+    whole("job_id", null=True),
+    whole("turns", null=True),
+    whole("base_ms", null=True),
+    whole("deadline_ms", null=True),
+    text("hold", null=True),
 )
 """`project_id` is where the run took place, also after its issue was moved. `cost_micros` are millionths of a dollar.
-`updated_ms` is when something was last heard of the run."""
+`updated_ms` is when something was last heard of the run.
+
+A session that the platform started for a job has more: what it was for (`kind`), the `key` of the session, the job and
+the `attempt` at it that look after the run, how long it may take at first (`base_ms`), when its time is over, and the
+reservation of its credits (`hold`)."""
 _NEWEST = (agent_runs.c.created_ms, agent_runs.c.id)
 sa.Index("agent_runs_newest", agent_runs.c.tenant, *_NEWEST)
 sa.Index("agent_runs_issue", agent_runs.c.tenant, agent_runs.c.issue_id, *_NEWEST)
@@ -58,6 +69,18 @@ _EVENT_DDL = (
     "tenant TEXT NOT NULL, run_id TEXT NOT NULL, number BIGINT NOT NULL, project_id TEXT NOT NULL, issue_id TEXT, "
     "type TEXT NOT NULL, subtype TEXT, payload JSON NOT NULL, at_ms BIGINT NOT NULL, UNIQUE (tenant, run_id, number)"
 )
+_SESSION_COLUMNS = [
+    f"ALTER TABLE agent_runs ADD COLUMN {column}"
+    for column in (
+        "kind TEXT",
+        "key TEXT",
+        "job_id BIGINT",
+        "turns BIGINT",
+        "base_ms BIGINT",
+        "deadline_ms BIGINT",
+        "hold TEXT",
+    )
+]
 MIGRATIONS = (
     Migration(
         1,
@@ -83,4 +106,5 @@ MIGRATIONS = (
             append_only("run_events"),
         ],
     ),
+    Migration(2, "sessions", _SESSION_COLUMNS),
 )

@@ -7,16 +7,20 @@ from typing import Literal, Protocol
 from rookery.core.actor import Actor
 
 MOST_USD = 1e6
+MOST_COUNTED = 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a session ended. `output` is the last thing that the agent said."""
+    """How a session ended. `output` is the last thing that the agent said; tokens are as far as they are known."""
 
     status: Literal["done", "failed"]
     output: str = ""
     error: str = ""
     cost_usd: float = 0.0
+    turns: int = 1
+    input_tokens: int = 0
+    output_tokens: int = 0
 
     @property
     def cost_micros(self) -> int:
@@ -24,6 +28,16 @@ class Outcome:
         if not math.isfinite(self.cost_usd) or self.cost_usd <= 0:
             return 0
         return round(min(self.cost_usd, MOST_USD) * 1_000_000)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Turns, tokens in and tokens out. What is no number of things counts as nothing."""
+        turns, taken, given = (_count(number) for number in (self.turns, self.input_tokens, self.output_tokens))
+        return turns, taken, given
+
+
+def _count(number: object) -> int:
+    return min(number, MOST_COUNTED) if isinstance(number, int) and number > 0 else 0
 
 
 class Session(Protocol):
@@ -54,5 +68,9 @@ class Runtime(Protocol):
         max_turns: int | None = None,
         budget_usd: float | None = None,
     ) -> Session:
-        """Let an agent work on `prompt` with the rights of `actor`. While a session of `key` lives, it is that one."""
+        """Let an agent work on `prompt` with the rights of `actor`. While a session of `key` lives, it is that one.
+
+        Rights may be taken away while it lives: whatever calls tools for it looks them up again, as
+        `identity.renewing` does.
+        """
         ...

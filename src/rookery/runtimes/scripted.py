@@ -24,13 +24,18 @@ from rookery.files.git import run_git
 from rookery.lifecycle.sessions import Outcome
 
 LONGEST_WAIT_S = 3600.0
+Renew = Callable[[Actor], Awaitable[Actor]]
 
 
 class Scripted:
-    """Starts scripted agents on the running loop. `calls` may be set later, before the first `!call`."""
+    """Starts scripted agents on the running loop. `calls` may be set later, before the first `!call`.
 
-    def __init__(self, calls: Calls | None = None) -> None:
+    With `renew` the rights of a session are looked up again for each call.
+    """
+
+    def __init__(self, calls: Calls | None = None, renew: Renew | None = None) -> None:
         self.calls = calls
+        self.renew = renew
         self._living: dict[tuple[str, str], ScriptedSession] = {}
 
     async def start_session(
@@ -48,8 +53,8 @@ class Scripted:
         living = self._living.get(place)
         if living is not None:
             return living
-        play = _Play(self.calls, actor, cwd, budget_usd)
-        session = ScriptedSession(asyncio.create_task(play.through(prompt, max_turns), name=f"scripted {key}"))
+        play = _Play(self.calls, actor, cwd, budget_usd, self.renew)
+        session = ScriptedSession(play, asyncio.create_task(play.through(prompt, max_turns), name=f"scripted {key}"))
         self._living[place] = session
         session.task.add_done_callback(lambda task: self._living.pop(place, None))
         return session
@@ -58,14 +63,15 @@ class Scripted:
 class ScriptedSession:
     """One script being played."""
 
-    def __init__(self, task: "asyncio.Task[Outcome]") -> None:
+    def __init__(self, play: "_Play", task: "asyncio.Task[Outcome]") -> None:
         self.id = new_id("ses")
         self.task = task
+        self._play = play
 
     async def wait(self) -> Outcome:
         """How it ends, also for those who ask after the end."""
         await asyncio.wait([self.task])
-        return Outcome("failed", error="stopped") if self.task.cancelled() else self.task.result()
+        return self._play.failed("stopped") if self.task.cancelled() else self.task.result()
 
     async def stop(self) -> None:
         """End it now."""
@@ -83,8 +89,10 @@ class _Play:
     actor: Actor
     folder: str | None
     budget_usd: float | None
+    renew: Renew | None = None
     said: list[str] = field(default_factory=list[str])
     spent: float = 0.0
+    turns: int = 0
 
     async def through(self, prompt: str, max_turns: int | None) -> Outcome:
         """Do every line, and tell how it went. Nothing that goes wrong is raised."""
@@ -97,11 +105,13 @@ class _Play:
                 await self._all(script)
                 raise _Ended(f"not done after {max_turns} turns")
             await self._all(script)
-        except _Ended as end:
-            return Outcome("failed", self._output, str(end), self.spent)
-        except (RookeryError, OSError, ValueError) as error:
-            return Outcome("failed", self._output, str(error), self.spent)
-        return Outcome("done", self._output, cost_usd=self.spent)
+        except (_Ended, RookeryError, OSError, ValueError) as error:
+            return self.failed(str(error))
+        return Outcome("done", self._output, cost_usd=self.spent, turns=self.turns)
+
+    def failed(self, why: str) -> Outcome:
+        """The end of a script that was not played through."""
+        return Outcome("failed", self._output, why, self.spent, self.turns)
 
     @property
     def _output(self) -> str:
@@ -122,6 +132,7 @@ class _Play:
             word, _, rest = line.partition(" ")
             if word not in ways:
                 raise _Ended(f"no such instruction: !{word}")
+            self.turns += 1
             await ways[word](rest)
 
     async def _say(self, text: str) -> None:
@@ -181,7 +192,8 @@ class _Play:
             raise ConfigurationError("this runtime was given no platform to call")
         name, _, written = text.partition(" ")
         try:
-            result = await self.calls.call(self.actor, name, _arguments(name, written))
+            actor = await self.renew(self.actor) if self.renew is not None else self.actor
+            result = await self.calls.call(actor, name, _arguments(name, written))
         except RookeryError as error:
             self.said.append(f"{name} was refused: {error.code}: {error.message}")
         else:

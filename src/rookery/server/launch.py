@@ -13,9 +13,11 @@ from rookery.core.errors import ConfigurationError, InvalidParams, PermissionDen
 from rookery.core.registry import Registry
 from rookery.identity.critical import lost_tools
 from rookery.identity.resolve import Binding, read_scope_file
+from rookery.lifecycle.session_mark import in_session
 
 Flags = dict[str, str | bool]
 SCOPE_BYTES = 1 << 20
+NO_PERSON = "this runs in an agent's session, so it cannot act as the owner"
 log = logging.getLogger("rookery.launch")
 
 
@@ -51,7 +53,12 @@ def database_url(db: str, cwd: str | None) -> str:
 
 
 def only_owner(home: str) -> None:
-    """Refuse to act as the owner of a home that belongs to another user, root's right to enter it or not."""
+    """Refuse to act as the owner for an agent's session, and of a home that belongs to another user.
+
+    Root's right to enter it changes nothing about that.
+    """
+    if in_session():
+        raise PermissionDenied(NO_PERSON, hint="use a terminal of your own", layer="principal")
     if os.path.exists(home) and os.stat(home).st_uid != os.geteuid():
         raise PermissionDenied(f"{home} belongs to another user", hint="run this as its owner", layer="principal")
 

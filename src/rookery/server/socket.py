@@ -13,9 +13,10 @@ from mcp.server.lowlevel import Server
 
 from rookery import __version__
 from rookery.core.errors import ConfigurationError, RookeryError
+from rookery.lifecycle.session_mark import in_session, visible
 from rookery.relay import socket_path
 from rookery.server.hub import Hub
-from rookery.server.launch import Flags, binding_from, database_url, same_database, warn_of_lost_tools
+from rookery.server.launch import NO_PERSON, Flags, binding_from, database_url, same_database, warn_of_lost_tools
 from rookery.server.serve import serve_session
 from rookery.server.session import Session, open_session
 
@@ -35,12 +36,21 @@ class Refused(Exception):
         self.fallback = fallback
 
 
-def peer_uid(connection: socket.socket) -> int | None:
-    """The user at the other end, where the system tells."""
+def peer_of(connection: socket.socket) -> tuple[int, int] | None:
+    """The process and the user at the other end, where the system tells."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return struct.unpack("3i", raw)[1]
+    return struct.unpack("3i", raw)[:2]
+
+
+def only_person(pid: int) -> None:
+    """Refuse to take a process for the owner's that an agent's session has started, or that cannot be looked at."""
+    if pid <= 0 or not visible(pid):
+        # Such as one in a container that was handed the socket.
+        raise Refused("the server cannot see who asks to act as the owner", fallback=False)
+    if in_session(pid):
+        raise Refused(NO_PERSON, fallback=False)
 
 
 def _flags(value: Any) -> Flags:
@@ -140,8 +150,8 @@ class SocketDoor:
         return session
 
     async def _open(self, line: bytes, connection: socket.socket) -> Session:
-        uid = peer_uid(connection)
-        if uid is not None and uid != os.geteuid():
+        peer = peer_of(connection)
+        if peer is not None and peer[1] != os.geteuid():
             raise Refused("this server belongs to another user", fallback=False)
         hello: Any = json.loads(line)
         if not isinstance(hello, dict) or cast("dict[str, Any]", hello).get("rookery") != 1:
@@ -150,6 +160,8 @@ class SocketDoor:
         if fields.get("version") != __version__:
             raise Refused(f"the server runs version {__version__}, this is {fields.get('version')}", fallback=True)
         flags = _flags(fields.get("flags"))
+        if flags.get("as_owner") and peer is not None:
+            only_person(peer[0])
         cwd = _folder(fields.get("cwd"))
         db = flags.get("db")
         if isinstance(db, str) and not same_database(database_url(db, cwd), self._platform.settings.database_url):

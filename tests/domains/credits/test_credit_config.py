@@ -19,7 +19,7 @@ async def test_an_agent_neither_sees_nor_sets_rates_unless_it_was_granted_the_to
         with pytest.raises(PermissionDenied) as caught:
             await config(fleet, fleet.actor(), **arguments)
         assert caught.value.layer == "role"
-    await fleet.call(fleet.owner, "grant_tool", agent="default", tool="credit_config")
+    await fleet.call(fleet.owner, "grant_tool", agent="default", tool="credit_config", without_approval=True)
     with pytest.raises(PermissionDenied) as caught:
         await config(fleet, fleet.actor(scheduler=True))
     assert caught.value.layer == "scheduler"

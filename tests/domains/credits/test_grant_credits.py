@@ -8,6 +8,7 @@ import pytest
 from rookery.core.actor import Actor
 from rookery.core.errors import InvalidParams, PermissionDenied
 from rookery.core.events import Event
+from rookery.ledger import store
 from tests.ledger.books import Books
 from tests.platform_fixtures import Fleet
 
@@ -22,7 +23,7 @@ async def test_an_agent_gives_no_credits_unless_it_was_granted_the_tool(fleet: F
             await grant(fleet, actor)
         assert caught.value.layer == "role"
     assert books.check() == {}
-    await fleet.call(fleet.owner, "grant_tool", agent="default", tool="grant_credits")
+    await fleet.call(fleet.owner, "grant_tool", agent="default", tool="grant_credits", without_approval=True)
     with pytest.raises(PermissionDenied) as caught:
         await grant(fleet, fleet.actor(scheduler=True))
     assert caught.value.layer == "scheduler"
@@ -73,6 +74,38 @@ async def test_both_spellings_of_the_reason_are_kept(
     made = books.do(lambda ledger: ledger.transaction(told.transaction_id))
     assert (made.type, made.amount, made.reference, made.subject) == ("grant", 10, kept, fleet.owner.subject)
     assert (made.balance_after, books.types()) == (10, ["grant"])
+
+
+async def test_a_retry_of_a_grant_gives_nothing_more(fleet: Fleet, books: Books) -> None:
+    heard: list[Event] = []
+    fleet.platform.events.subscribe(heard.append)
+    first = await grant(fleet, fleet.owner, reference="payday")
+    again = await grant(fleet, fleet.owner, reference="payday")
+    assert (again.transaction_id, again.available, again.repeated, first.repeated) == (
+        first.transaction_id, 10, True, False
+    )  # fmt: skip
+    assert len(heard) == 1
+    for other in ({"reference": "bonus"}, {"amount": 11, "reference": "payday"}, {"wallet_address": "v"}, {}):
+        assert not (await grant(fleet, fleet.owner, **other)).repeated
+    assert (await grant(fleet, fleet.owner)).repeated
+    assert books.check()["w"]["available"] == 10 + 10 + 11 + 10
+
+
+async def test_of_the_same_grant_at_the_same_moment_one_counts(fleet: Fleet, books: Books) -> None:
+    told = await asyncio.gather(*(grant(fleet, fleet.owner, reference="payday") for _ in range(8)))
+    assert (len({each.transaction_id for each in told}), books.check()["w"]["available"]) == (1, 10)
+
+
+async def test_another_person_or_a_later_day_is_another_grant(
+    fleet: Fleet, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await grant(fleet, fleet.owner)
+    await fleet.call(fleet.owner, "grant_tool", agent="default", tool="grant_credits", without_approval=True)
+    assert not (await grant(fleet, fleet.actor())).repeated
+    assert (await grant(fleet, fleet.owner)).repeated
+    monkeypatch.setattr(store, "SAME_GRANT_MS", 0)
+    assert not (await grant(fleet, fleet.owner)).repeated
+    assert books.check()["w"]["available"] == 30
 
 
 async def test_a_grant_is_announced_once_it_is_committed(fleet: Fleet) -> None:

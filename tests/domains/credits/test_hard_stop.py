@@ -55,7 +55,9 @@ async def test_credits_let_it_go_on_and_their_end_stops_it(stopping: Fleet) -> N
     books = Books(stopping.platform.database)
     books.do(lambda ledger: ledger.deduct(wallet, "deduction", 9, "r"))
     assert await refusing_layer(stopping, "save_memory", **MEMORY) is None
-    books.do(lambda ledger: ledger.reserve(wallet, 1, "r"))
+    held = books.do(lambda ledger: ledger.reserve(wallet, 1, "r"))
+    assert await refusing_layer(stopping, "save_memory", **MEMORY) is None
+    books.do(lambda ledger: ledger.settle(held.id, 1))
     assert await refusing_layer(stopping, "save_memory", **MEMORY) == "budget"
 
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from rookery.core.actor import Actor
 from rookery.domains.messages.store import WINDOW_MS
 from rookery.domains.messages.tables import breakers, messages
+from rookery.identity.renewing import Renewal
 from rookery.identity.store import IdentityStore
 from rookery.lifecycle.sessions import Outcome, Runtime
 from rookery.runtimes.scripted import Scripted
@@ -76,7 +77,8 @@ class PostOffice:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.platform = fleet.platform
-        self.runtime = Noted(Scripted(fleet.platform.calls))
+        renew = Renewal(fleet.platform.database, fleet.platform.resolver)
+        self.runtime = Noted(Scripted(fleet.platform.calls, renew))
         self.use(cast(Runtime, self.runtime))
 
     async def open(self) -> None:

@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rookery.core.errors import RateLimited, ServiceUnavailable
+from rookery.core.errors import Conflict, RateLimited, ServiceUnavailable
 from rookery.db.database import Database
 from rookery.db.tx import Tx
+from rookery.domains.messages.forgetting import KEPT_REFUSED
 from rookery.domains.messages.limits import Limits, circuit_open, note_failure, note_success
-from rookery.domains.messages.store import KEPT_REFUSED
 from rookery.domains.messages.tables import breakers, messages
+from rookery.lifecycle.sessions import Runtime
 from tests.domains.messages.post_office import PostOffice
 from tests.platform_fixtures import Fleet
 
@@ -89,6 +91,21 @@ async def test_a_receiver_that_fails_five_times_is_left_alone_and_tried_again(
         assert (await other.send("bob", f"!say {word}")).reply == word
     (breaker,) = office.select(sa.select(breakers).where(breakers.c.target == office.id_of("bob")))
     assert (breaker.failures, breaker.successes, breaker.opened_ms) == (0, 0, None)
+
+
+async def test_what_no_session_answers_passes_the_breaker_and_is_no_trial(office: PostOffice) -> None:
+    for number in range(5):
+        with pytest.raises(ServiceUnavailable, match="DELIVERY_FAILED"):
+            await office.send("bob", f"!fail {number}")
+    with pytest.raises(Conflict, match="WORK_TASK_ERROR"):
+        await office.send("bob", "[WORK] while it is open")
+    office.use(None)
+    assert (await office.post("bob", "tea?")).status == "delivered"
+    office.use(cast(Runtime, office.runtime))
+    office.pass_time(60_001)
+    with pytest.raises(Conflict, match="WORK_TASK_ERROR"):
+        await office.send("bob", "[WORK] when it may be tried again")
+    assert (await office.send("bob", "!say the trial")).reply == "the trial"
 
 
 async def test_of_two_servers_that_try_again_at_once_one_does(

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import DataError
 
 from rookery.core.errors import (
     Conflict,
@@ -17,12 +18,15 @@ from rookery.core.errors import (
     ValidationFailed,
 )
 from rookery.core.lint import lint, tokens
+from rookery.domains.messages import jobs as message_jobs
 from rookery.domains.messages import tools
-from rookery.domains.messages.tables import breakers
+from rookery.domains.messages.store import Messages
+from rookery.domains.messages.tables import breakers, messages
 from rookery.jobs import by_hand
 from rookery.jobs.tables import jobs
-from rookery.lifecycle.sessions import Outcome
-from tests.domains.messages.post_office import Gated, PostOffice, until
+from rookery.lifecycle.run_tables import agent_runs
+from rookery.lifecycle.sessions import Outcome, Runtime
+from tests.domains.messages.post_office import NAMES, Gated, PostOffice, until
 from tests.jobs.working import running_worker, settled
 
 
@@ -43,16 +47,26 @@ async def test_the_third_of_a_chain_is_refused_in_the_words_of_the_seed(office: 
 async def test_an_unknown_agent_is_not_found_and_neither_is_one_of_another_tenant(office: PostOffice) -> None:
     for name in ("dora", office.stranger.subject):
         error = await refused(office, NotFound, name, "hi")
+        assert error.message == f"AGENT_NOT_FOUND: there is no agent {name}"
         assert "list_agents" in (error.hint or "")
     await refused(office, NotFound, "bob", "hi", sender=office.stranger)
-    assert not office.rows
+    kept = [(row.tenant, row.to_id, row.to_name, row.status, row.error_code) for row in office.rows]
+    assert kept == [
+        ("default", "", "dora", "failed", "AGENT_NOT_FOUND"),
+        ("default", "", office.stranger.subject, "failed", "AGENT_NOT_FOUND"),
+        ("other", "", "bob", "failed", "AGENT_NOT_FOUND"),
+    ]
+    assert [await office.inbox(name) for name in NAMES] == [[]] * 3
 
 
 async def test_nobody_writes_to_itself_by_whatever_name(office: PostOffice) -> None:
     for name in ("ada", "ADA", office.id_of("ada")):
         error = await refused(office, ValidationFailed, name, "hi")
-        assert "yourself" in error.message
-    assert not office.rows
+        assert error.message == "SELF_INVOKE: you cannot send a message to yourself"
+    assert [(row.status, row.error_code, row.accepted_ms) for row in office.rows] == [
+        ("failed", "SELF_INVOKE", None)
+    ] * 3
+    assert await office.inbox("ada") == []
 
 
 @pytest.mark.parametrize(
@@ -78,7 +92,7 @@ async def test_the_answer_is_what_the_receivers_session_said_last(office: PostOf
     sent = await office.send("BOB", "!say four")
     assert (sent.status, sent.reply, sent.as_text()) == ("completed", "four", f"four\n\n[thread: {sent.thread}]")
     (row,) = office.rows
-    assert (row.status, row.response, row.mailbox) == ("completed", "four", None)
+    assert (row.status, row.response, row.mailbox) == ("completed", "four", row.from_id)
     assert row.session_id
     (asked,) = office.runtime.asked
     assert (asked[0].agent_name, asked[0].depth, asked[0].source) == ("bob", 2, "agent")
@@ -116,14 +130,79 @@ async def test_an_agent_that_says_nothing_is_an_empty_response(office: PostOffic
     with pytest.raises(ServiceUnavailable, match="EMPTY_RESPONSE"):
         await office.send("bob", "!say  ")
     (row,) = office.rows
-    assert (row.status, row.error_code, row.mailbox) == ("failed", "EMPTY_RESPONSE", None)
+    assert (row.status, row.error_code, row.mailbox) == ("failed", "EMPTY_RESPONSE", row.from_id)
 
 
-async def test_a_session_that_fails_is_told_to_the_sender(office: PostOffice) -> None:
-    with pytest.raises(ServiceUnavailable, match=r"DELIVERY_FAILED.*no tea"):
-        await office.send("bob", "!fail no tea")
+async def test_a_session_that_fails_is_told_to_the_sender_but_not_what_it_said(office: PostOffice) -> None:
+    failing = Gated(Outcome("failed", error="/home/bob/.secrets is gone"))
+    failing.gate.set()
+    office.use(failing)
+    with pytest.raises(ServiceUnavailable, match=r"DELIVERY_FAILED: .*the session of bob failed") as caught:
+        await office.send("bob", "tea?")
     (row,) = office.rows
-    assert (row.status, row.error_code, row.error) == ("failed", "DELIVERY_FAILED", "no tea")
+    assert (row.status, row.error_code) == ("failed", "DELIVERY_FAILED")
+    told = json.dumps([caught.value.as_dict(), await office.inbox("ada"), row.error])
+    assert ".secrets" not in told
+    (run,) = office.select(sa.select(agent_runs))
+    assert run.id in row.error
+    assert ".secrets" in run.error
+
+
+class Broken:
+    """A runtime that cannot start anything."""
+
+    async def start_session(self, actor: Any, prompt: str, *, key: str, **how: Any) -> Any:
+        raise RuntimeError("no /home/bob/.secrets")
+
+
+async def test_what_keeps_a_session_from_starting_is_not_told_to_the_sender(
+    office: PostOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_jobs.deliver_second, "backoff_s", 0.01)
+    office.use(Broken())
+    with pytest.raises(ServiceUnavailable, match="DELIVERY_FAILED") as caught:
+        await office.send("bob", "tea?")
+    assert ".secrets" not in json.dumps([caught.value.as_dict(), await office.inbox("ada"), office.rows[0].error])
+
+
+async def test_an_answer_that_cannot_be_kept_is_told_as_such(
+    office: PostOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: Any, **more: Any) -> None:
+        raise DataError("UPDATE", {}, ValueError("no such text"))
+
+    monkeypatch.setattr(Messages, "answer", refuse)
+    with pytest.raises(ServiceUnavailable, match="RESPONSE_SEND_FAILED"):
+        await office.send("bob", "!spend 0.5\n!say yes")
+    (row,) = office.rows
+    assert (row.status, row.error_code, row.cost_micros) == ("failed", "RESPONSE_SEND_FAILED", 500_000)
+
+
+async def test_who_does_not_wait_gets_the_id_at_once_and_the_reply_by_inbox(office: PostOffice) -> None:
+    sent = await office.post("bob", "!say hello", wait=False)
+    assert (sent.status, sent.reply, sent.message_id) == ("pending", None, office.rows[0].id)
+    assert "will be in your inbox" in sent.as_text()
+    async with running_worker(office.platform):
+        await settled(office.platform)
+    assert [(each["id"], each["reply"]) for each in await office.inbox("ada")] == [(sent.message_id, "hello")]
+
+
+async def test_a_message_that_is_delivered_late_is_told_what_was_said_before_it(office: PostOffice) -> None:
+    first = await office.send("bob", "!say four")
+    late = await office.post("bob", "!say late", wait=False, thread=first.thread)
+    office.use(None)
+    for number in range(12):
+        sender = office.agent("bob") if number % 2 else office.agent()
+        await office.post("ada" if number % 2 else "bob", f"more {number}", sender, thread=first.thread)
+    office.change(
+        sa.update(messages).where(messages.c.content.like("more%")).values(created_ms=messages.c.created_ms + 1)
+    )
+    office.use(cast(Runtime, office.runtime))
+    async with running_worker(office.platform):
+        await settled(office.platform)
+    (told,) = [asked[1] for asked in office.runtime.asked if asked[2].endswith(late.message_id)]
+    assert "> ada: !say four" in told
+    assert "more" not in told
 
 
 async def test_without_a_runtime_the_message_lies_in_the_inbox_and_the_result_says_so(office: PostOffice) -> None:
@@ -236,4 +315,4 @@ async def test_work_that_is_refused_says_why_and_blank_work_is_refused_at_once(o
 def test_the_tools_are_cheap_to_list_and_well_described() -> None:
     for each in (tools.send_message, tools.list_agents, tools.read_inbox, tools.acknowledge_message):
         assert lint(each) == []
-        assert tokens(each) <= 110, (each.name, tokens(each))
+        assert tokens(each) <= 121, (each.name, tokens(each))

@@ -1,12 +1,13 @@
 """What a second reading of schedules found."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
 
 from rookery.core.errors import Conflict
-from rookery.domains.schedules import actions, planning, store
+from rookery.domains.schedules import planning, store
 from rookery.domains.schedules.tables import schedules
 from rookery.identity.store import IdentityStore
 from rookery.jobs import by_hand
@@ -84,8 +85,9 @@ async def test_what_a_session_says_is_kept_whatever_it_is(almanac: Almanac) -> N
     assert len(almanac.runtime.asked) == 2
 
 
-async def test_a_session_that_never_ends_fails_its_step(almanac: Almanac, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actions, "SESSION_LIMIT_S", 0.1)
+async def test_a_session_that_never_ends_fails_its_step(almanac: Almanac) -> None:
+    facts = cast("dict[str, Any]", almanac.fleet.platform.calls.facts)
+    facts["settings"] = replace(facts["settings"], agent_timeout_ms=100)
     almanac.runtime.gate.clear()
     done = await almanac.happen(await almanac.make())
     assert done.status == "failed"

@@ -2,6 +2,7 @@
 still finished work."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,10 @@ ADDRESS = "https://github.com/acme/shop.git"
 def workshop(database_url: str, make_fleet: Callable[..., Fleet], tmp_path: Path) -> Workshop:
     """A workshop with the tool that opens pull requests, whose repository has a remote."""
     hub.ASKED.clear()
-    made = Workshop(make_fleet(database_url, extra={"hub": hub}), tmp_path)
+    fleet = make_fleet(database_url, extra={})
+    # In place of the product's own tool, which would ask GitHub.
+    fleet.platform.registry._tools[hub.github_create_pr.name] = replace(hub.github_create_pr, domain="hub")
+    made = Workshop(fleet, tmp_path)
     git(tmp_path, "init", "-q", "--bare", "remote.git")
     git(made.repository, "remote", "add", "origin", ADDRESS)
     git(made.repository, "config", "remote.origin.pushurl", str(tmp_path / "remote.git"))

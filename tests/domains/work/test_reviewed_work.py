@@ -6,15 +6,16 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
 from rookery.core.errors import ValidationFailed
-from rookery.domains.work import runner, worktree
+from rookery.domains.work import worktree
 from rookery.domains.work.pull_requests import repository_name
 from rookery.domains.work.worktree import Place
 from rookery.lifecycle.sessions import Outcome
@@ -118,10 +119,9 @@ def test_a_working_tree_that_lost_its_git_folder_is_not_taken_for_a_part_of_anot
 
 
 @pytest.mark.anyio
-async def test_a_session_that_never_ends_does_not_hold_up_the_project_for_ever(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner, "SESSION_LIMIT_S", 0.2)
+async def test_a_session_that_never_ends_does_not_hold_up_the_project_for_ever(workshop: Workshop) -> None:
+    facts = cast("dict[str, Any]", workshop.fleet.platform.calls.facts)
+    facts["settings"] = replace(facts["settings"], agent_timeout_ms=200)
     await workshop.open()
     task = await workshop.work("!wait 3000")
     assert task.status == "failed"

@@ -29,7 +29,7 @@ from tests.platform_fixtures import Fleet
 ROOT = Path(__file__).parents[3]
 KINDS = (*["agent_session"] * 5, *["work_task"] * 2, *["delay"] * 2, "transform", "webhook_wait", "end")
 WAIT_MS = 20
-MOST_WRITES = 20
+MOST_WRITES = 36
 MANY = 100
 # Every change of a status leaves a line, whoever makes it.
 MOVES = "CREATE TABLE chaos_moves (seq {number} PRIMARY KEY, run_id TEXT, node_id TEXT, status TEXT)"

@@ -69,9 +69,13 @@ def check_credits(ctx: Context, args: CheckCredits) -> Told:
 def grant_credits(ctx: Context, args: GrantCredits) -> Told:
     """Use it to give credits. Returns the balance. No undo."""
     ledger = Ledger(ctx.tx, ctx.actor.tenant, ctx.actor.subject)
-    made = ledger.grant(args.wallet_address, args.amount, args.reference or DEFAULT_REFERENCE)
-    ctx.publish("CreditsGranted", subject=args.wallet_address, amount=args.amount)
-    return Told(**{"transaction_id": made.id, **_balance(ledger, args.wallet_address)})
+    wanted = (args.wallet_address, args.amount, args.reference or DEFAULT_REFERENCE)
+    made = before = ledger.granted_before(*wanted)
+    if made is None:
+        made = ledger.grant(*wanted)
+        ctx.publish("CreditsGranted", subject=args.wallet_address, amount=args.amount)
+    told = {"transaction_id": made.id, "repeated": before is not None}
+    return Told(**{**told, **_balance(ledger, args.wallet_address)})
 
 
 @tool(

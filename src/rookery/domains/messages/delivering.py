@@ -1,19 +1,24 @@
 """How a message reaches its receiver: a session that answers, a work task, or the inbox."""
 
 import asyncio
+import time
 from dataclasses import dataclass
 from typing import Any, cast
 
 from rookery.core.actor import Actor
-from rookery.core.errors import RookeryError
+from rookery.core.errors import ApprovalRequired, RookeryError
+from rookery.core.results import Result
 from rookery.db.tx import Tx
 from rookery.domains.messages.store import Messages, Row
 from rookery.domains.messages.thread import Said, prompt_for
 from rookery.identity.binding import bound_by
 from rookery.identity.store import IdentityStore
 from rookery.jobs.running import Running
-from rookery.lifecycle.sessions import Outcome, Runtime
+from rookery.lifecycle.session_runs import Ended, Task, run_session
+from rookery.lifecycle.sessions import Runtime
 
+APPROVAL_S = 600.0
+AGAIN_S = 5.0
 WORK = "[WORK]"
 """A message that begins so asks for a work task instead of an answer."""
 
@@ -68,7 +73,7 @@ class Delivery:
         # The same key gives the same task, should the worker die before the answer is kept.
         arguments = {"description": description, "source_id": message_key(self.message.id)}
         try:
-            made = await self.job.platform.calls.call(await self._receiver(), "create_work_task", arguments)
+            made = await self._approved("create_work_task", arguments)
         except RookeryError as error:
             if error.retryable and error.code != "RATE_LIMITED":
                 raise
@@ -76,28 +81,39 @@ class Delivery:
         task = made.structured
         return Answered(f"Work task {task.get('id')} is {task.get('status')} on branch {task.get('branch_name')}.")
 
+    async def _approved(self, tool: str, arguments: dict[str, Any]) -> Result:
+        """What the tool gives the receiver, for whom a person may have to approve it first; they have a while."""
+        deadline = time.monotonic() + APPROVAL_S
+        while True:
+            try:
+                return await self.job.platform.calls.call(await self._receiver(), tool, arguments)
+            except ApprovalRequired:
+                if time.monotonic() >= deadline:
+                    raise
+                await asyncio.sleep(AGAIN_S)
+
     async def _session(self, runtime: Runtime) -> Answered:
         key = message_key(self.message.id)
         before = await self.job.read(lambda tx: Messages(tx, self.job.tenant).before(self.message))
         actor = await self._receiver(session=key)
-        outcome = await self._wait(runtime, actor, key, before)
-        cost_micros = outcome.cost_micros
+        ended = await self._wait(runtime, actor, key, before)
+        outcome, cost_micros = ended.outcome, ended.outcome.cost_micros
         if outcome.status != "done":
-            raise Undelivered("DELIVERY_FAILED", outcome.error or "the session failed", cost_micros=cost_micros)
+            # What the session says of its failure is not for the sender: it may name whatever the receiver can see.
+            why = "took too long" if ended.late else "failed"
+            told = f"the session of {self.message.to_name} {why}; the run {ended.run_id} has more"
+            raise Undelivered("DELIVERY_FAILED", told, cost_micros=cost_micros)
         if not outcome.output.strip():
             raise Undelivered("EMPTY_RESPONSE", "the session ended without an answer", cost_micros=cost_micros)
         return Answered(outcome.output, cost_micros, by_session=True)
 
-    async def _wait(self, runtime: Runtime, actor: Actor, key: str, before: list[Said]) -> Outcome:
+    async def _wait(self, runtime: Runtime, actor: Actor, key: str, before: list[Said]) -> Ended:
         prompt = prompt_for(self.message.from_name, self.message.content, before)
-        session = await runtime.start_session(actor, prompt, key=key)
-        try:
-            await self.job.write(lambda tx: Messages(tx, self.job.tenant).note_session(self.message.id, session.id))
-            return await session.wait()
-        except BaseException:
-            # Whoever takes the job over starts it again; two of them must not be at it.
-            await asyncio.shield(session.stop())
-            raise
+        task = Task(kind="message", actor=actor, prompt=prompt, key=key, asked_by=self.message.held)
+        return await run_session(self.job, runtime, task, self._note)
+
+    def _note(self, tx: Tx, session_id: str) -> None:
+        Messages(tx, self.job.tenant).note_session(self.message.id, session_id)
 
     async def _receiver(self, **binding: Any) -> Actor:
         """The receiver with its own rights of this moment, held to what the sender's session was held to."""

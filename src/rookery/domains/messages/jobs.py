@@ -1,5 +1,9 @@
 """The job behind a message that somebody has to answer."""
 
+import logging
+
+from sqlalchemy.exc import DataError
+
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
 from rookery.domains.messages.delivering import Answered, Delivery, Undelivered, message_key
@@ -8,6 +12,8 @@ from rookery.domains.messages.store import Messages, Row
 from rookery.jobs.kinds import Ended, Finish, JobArgs, job
 from rookery.jobs.running import Running
 from rookery.jobs.store import Jobs
+
+log = logging.getLogger("rookery.messages")
 
 
 class DeliverArgs(JobArgs):
@@ -19,8 +25,7 @@ class DeliverArgs(JobArgs):
     successes: int = 2
 
 
-@job("messages.deliver", attempts=3, backoff_s=2.0, lasting=True)
-async def deliver(job: Running, args: DeliverArgs) -> Finish:
+async def _deliver(job: Running, args: DeliverArgs) -> Finish:
     """Have the message answered. The answer is kept in the transaction that ends the job, so there is one."""
     message = await job.write(lambda tx: Messages(tx, job.tenant).begin(args.message_id))
     if message is None:
@@ -37,8 +42,23 @@ async def deliver(job: Running, args: DeliverArgs) -> Finish:
     return lambda tx: _answer(tx, message, answered, limits)
 
 
+# A session that waits for the answer of another keeps its place meanwhile. So each step of a chain is a kind of its
+# own, with places that those before it cannot take.
+deliver = job("messages.deliver", attempts=3, backoff_s=2.0, lasting=True)(_deliver)
+deliver_second = job("messages.deliver_second", attempts=3, backoff_s=2.0, lasting=True, step=1)(_deliver)
+deliver_third = job("messages.deliver_third", attempts=3, backoff_s=2.0, lasting=True, step=2)(_deliver)
+_STEPS = {2: deliver_second, 3: deliver_third}
+
+
 def _answer(tx: Tx, message: Row, answered: Answered, limits: Limits) -> None:
-    done = Messages(tx, message.tenant).answer(message, answered.text, cost_micros=answered.cost_micros)
+    try:
+        with tx.savepoint():
+            done = Messages(tx, message.tenant).answer(message, answered.text, cost_micros=answered.cost_micros)
+    except DataError:
+        log.exception("the answer to message %s cannot be kept", message.id)
+        lost = Undelivered("RESPONSE_SEND_FAILED", "the answer could not be kept", cost_micros=answered.cost_micros)
+        _fail(tx, message, lost, limits)
+        return
     if done is not None and answered.by_session:
         note_success(tx, message.tenant, message.to_id, limits)
 
@@ -49,12 +69,19 @@ def _fail(tx: Tx, message: Row, failure: Undelivered, limits: Limits) -> None:
         note_failure(tx, message.tenant, message.to_id, now_ms(tx), limits)
 
 
-@deliver.ended
 def _given_up(tx: Tx, end: Ended) -> None:
     message = Messages(tx, end.tenant).find(end.args.message_id)
     if message is not None:
         limits = Limits(0, end.args.failures, end.args.reset_ms, end.args.successes)
-        _fail(tx, message, Undelivered("DELIVERY_FAILED", end.error, blames=end.state == "failed"), limits)
+        # The error itself stays with the job: it may name whatever the receiver can see.
+        cancelled = end.state == "cancelled"
+        why = "was cancelled" if cancelled else f"came to nothing; the job {end.job_id} has more"
+        told = f"the delivery {why}"
+        _fail(tx, message, Undelivered("DELIVERY_FAILED", told, blames=not cancelled), limits)
+
+
+for _kind in (deliver, deliver_second, deliver_third):
+    _kind.ended(_given_up)
 
 
 def defer_delivery(tx: Tx, message: Row, limits: Limits) -> None:
@@ -62,4 +89,5 @@ def defer_delivery(tx: Tx, message: Row, limits: Limits) -> None:
     args = DeliverArgs(
         message_id=message.id, failures=limits.failures, reset_ms=limits.reset_ms, successes=limits.successes
     )
-    Jobs(tx, message.tenant).defer(deliver, args, key=message_key(message.id))
+    kind = _STEPS.get(message.held.get("depth", 1), deliver)
+    Jobs(tx, message.tenant).defer(kind, args, key=message_key(message.id))

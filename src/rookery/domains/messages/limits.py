@@ -18,7 +18,7 @@ MINUTE_MS = 60_000
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How many messages a sender may send in a minute, when a receiver is left alone for a while, whether who cannot
-    pay is stopped, and what one session may send; 0 is no limit there."""
+    pay is stopped, what one session may send (0 is no limit there), and for how long messages are kept."""
 
     per_minute: int
     failures: int
@@ -28,6 +28,7 @@ class Limits:
     session_messages: int = 0
     session_targets: int = 0
     session_gap_ms: int = 0
+    keep_days: int = 90
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -41,16 +42,30 @@ def limits_of(settings: Settings) -> Limits:
         settings.session_max_agent_messages,
         settings.session_max_unique_targets,
         settings.session_message_interval_ms,
+        settings.message_keep_days,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a message is not sent, as a code and a sentence, and in how many milliseconds it may be."""
+    """Why a message is not sent, as a code and a sentence, and in how many milliseconds it may be.
+
+    `layer` is the one of `decide` that has spoken, if one has.
+    """
 
     code: str
     error: str
-    wait_ms: int
+    wait_ms: int = 0
+    hint: str | None = None
+    layer: str | None = None
+
+
+class Refused(Exception):
+    """Ends what was begun for a message that is not sent after all."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.error)
+        self.refusal = refusal
 
 
 _DIALECTS = (("sqlite", sqlite), ("postgresql", postgresql))

@@ -10,7 +10,8 @@ MAX_SHOWN = 60_000
 
 
 def entry(row: Row, reader: str) -> dict[str, Any]:
-    """A message, with its answer if there is one. `kind` says what lies in the reader's inbox."""
+    """A message, with its answer if there is one. `kind` says what lies in the reader's inbox, `told` that a call of
+    the reader was given it before."""
     shown: dict[str, Any] = {
         "id": row.id,
         "kind": "reply" if row.from_id == reader else "message",
@@ -21,6 +22,8 @@ def entry(row: Row, reader: str) -> dict[str, Any]:
         "message": row.content,
         "at": datetime.fromtimestamp(row.created_ms / 1000, UTC).isoformat(timespec="seconds"),
     }
+    if row.told_ms is not None and row.mailbox == reader == row.from_id:
+        shown["told"] = True
     if row.response is not None:
         shown["reply"] = row.response
     if row.error_code is not None:
@@ -43,7 +46,7 @@ def fitting(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def as_lines(each: dict[str, Any]) -> str:
     """One message in words."""
     head = f"[{each['id']}] {each['from']} to {each['to']}, {each['at']}, {each['status']}, thread {each['thread']}"
-    parts = [head, each["message"]]
+    parts = [f"{head}, told before" if each.get("told") else head, each["message"]]
     if "reply" in each:
         parts.append(f"Reply of {each['to']}: {each['reply']}")
     if "error" in each:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
 
@@ -11,8 +11,9 @@ from rookery.core.errors import Conflict, NotFound
 from rookery.core.ids import new_id
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
-from rookery.domains.messages.charging import charge, too_poor
-from rookery.domains.messages.limits import Limits, Refusal, circuit_open, hold_sender, over_rate
+from rookery.domains.messages.charging import charge
+from rookery.domains.messages.forgetting import TOLD_MS, forget, forget_refused
+from rookery.domains.messages.limits import Limits, Refusal, Refused, circuit_open, hold_sender, over_rate
 from rookery.domains.messages.session_limits import over_session
 from rookery.domains.messages.tables import messages
 from rookery.domains.messages.thread import MAX_HISTORY, Said
@@ -22,11 +23,12 @@ WINDOW_MS = 30_000
 """For so long the same message to the same receiver is sent once."""
 ALIKE = 200
 """Messages that begin with the same characters, as many as this, are the same."""
-KEPT_REFUSED = 100
 MAX_ERROR = 2_000
 MAX_RESPONSE = 100_000
 OPEN = ("pending", "processing")
 Row = sa.Row[Any]
+Way = Literal["session", "work", "inbox"]
+"""Who takes a message: a session of the receiver that answers, its work tasks, or its inbox."""
 
 _MINE = messages.c.tenant == sa.bindparam("of_tenant")
 _ONE = (_MINE, messages.c.id == sa.bindparam("the_id"))
@@ -46,29 +48,24 @@ _THREAD = sa.select(messages).where(
     _MINE, messages.c.thread_id == sa.bindparam("the_thread"), messages.c.accepted_ms.is_not(None), _TOOK_PART
 )
 _NEWEST_OF_THREAD = _THREAD.order_by(messages.c.created_ms.desc(), messages.c.id.desc())
+# In SQL: a delivery that comes late must find what was said before, however much was said since.
+_BEFORE = (
+    _THREAD.where(messages.c.id != sa.bindparam("the_id"), messages.c.created_ms <= sa.bindparam("until_ms"))
+    .order_by(messages.c.created_ms.desc(), messages.c.id.desc())
+    .limit(MAX_HISTORY)
+)
+_TOLD = sa.case((messages.c.told_ms.is_(None), 0), else_=1)
 _INBOX = (
     sa.select(messages)
-    .where(_MINE, messages.c.mailbox == sa.bindparam("of_reader"))
-    .order_by(messages.c.arrived_ms, messages.c.id)
-)
-_REFUSED = (
-    messages.c.tenant == sa.bindparam("of_tenant"),
-    messages.c.from_id == sa.bindparam("of_sender"),
-    messages.c.accepted_ms.is_(None),
-)
-_FORGET = (
-    sa.delete(messages)
     .where(
-        *_REFUSED,
-        messages.c.id.in_(
-            sa.select(messages.c.id)
-            .where(*_REFUSED)
-            .order_by(messages.c.created_ms.desc(), messages.c.id.desc())
-            .offset(KEPT_REFUSED)
-            .limit(KEPT_REFUSED)
-        ),
+        _MINE,
+        messages.c.mailbox == sa.bindparam("of_reader"),
+        sa.or_(messages.c.told_ms.is_(None), messages.c.told_ms > sa.bindparam("since_ms")),
     )
-    .returning(messages.c.id)
+    .order_by(_TOLD, messages.c.arrived_ms, messages.c.id)
+)
+_OVER = sa.select(messages.c.id).where(
+    messages.c.id.in_(sa.bindparam("the_ids", expanding=True)), messages.c.status.not_in(OPEN)
 )
 
 
@@ -110,34 +107,58 @@ class Messages:
         self.tx = tx
         self.tenant = tenant
 
-    def post(self, new: NewMessage, limits: Limits, *, to_inbox: bool) -> Posted:
+    def post(self, new: NewMessage, limits: Limits, way: Way) -> Posted:
         """Take a message in. Duplicates change nothing; what a limit refuses is kept as failed, with its code.
 
         Those of one sender come one after the other, so two servers take no message twice and none beyond the rate.
         """
-        hold_sender(self.tx, self.tenant, new.from_id, now_ms(self.tx))
-        # Only now: whoever waited for another sender of this name has to look at what that one did.
-        at = now_ms(self.tx)
-        mine = {"of_tenant": self.tenant, "of_sender": new.from_id}
-        first = self.tx.one(_DUPLICATE, {**mine, "since_ms": at - WINDOW_MS, "the_digest": new.digest})
+        at = self._hold(new.from_id)
+        same = {"of_tenant": self.tenant, "of_sender": new.from_id, "the_digest": new.digest}
+        first = self.tx.one(_DUPLICATE, {**same, "since_ms": at - WINDOW_MS})
         if first is not None:
             return Posted(first, duplicate=True)
+        message_id = new_id("msg")
         refusal = over_rate(self.tx, self.tenant, new.from_id, at, limits)
         refusal = refusal or over_session(self.tx, self.tenant, new.session, new.to_id, at, limits)
-        refusal = refusal or too_poor(self.tx, self.tenant, new.payer, limits)
-        # Last, since it may use up the one trial that a receiver is given.
-        refusal = refusal or circuit_open(self.tx, self.tenant, new.to_id, new.to_name, at, limits)
-        row = self._insert(new, at, refusal, to_inbox=to_inbox)
+        refusal = refusal or self._sent(new, limits, way, at, message_id)
         if refusal is not None:
-            self.tx.all(_FORGET, mine)
-        else:
-            charge(self.tx, self.tenant, new.payer, row.id)
+            return self._refuse(new, refusal, at)
+        forget(self.tx, self.tenant, new.from_id, at, limits.keep_days)
+        return Posted(self._insert(new, at, message_id, to_inbox=way == "inbox"))
+
+    def refuse(self, new: NewMessage, refusal: Refusal) -> Posted:
+        """Keep a message that is not sent, with the reason; the newest of each sender only."""
+        return self._refuse(new, refusal, self._hold(new.from_id))
+
+    def _hold(self, sender: str) -> int:
+        hold_sender(self.tx, self.tenant, sender, now_ms(self.tx))
+        # Only now: whoever waited for another sender of this name has to look at what that one did.
+        return now_ms(self.tx)
+
+    def _sent(self, new: NewMessage, limits: Limits, way: Way, at: int, message_id: str) -> Refusal | None:
+        """Pay, and use the trial of a receiver that failed too often; or neither, for the reason that is returned."""
+        try:
+            with self.tx.savepoint():
+                charge(self.tx, self.tenant, new.payer, message_id, limits)
+                # What no session answers is no trial of one.
+                closed = way == "session" and circuit_open(self.tx, self.tenant, new.to_id, new.to_name, at, limits)
+                if closed:
+                    raise Refused(closed)
+        except Refused as refused:
+            return refused.refusal
+        return None
+
+    def _refuse(self, new: NewMessage, refusal: Refusal, at: int) -> Posted:
+        row = self._insert(new, at, new_id("msg"), refusal)
+        forget_refused(self.tx, self.tenant, new.from_id)
         return Posted(row, refusal=refusal)
 
-    def _insert(self, new: NewMessage, at: int, refusal: Refusal | None, *, to_inbox: bool) -> Row:
+    def _insert(
+        self, new: NewMessage, at: int, message_id: str, refusal: Refusal | None = None, *, to_inbox: bool = False
+    ) -> Row:
         delivered = to_inbox and refusal is None
         values = {
-            "id": new_id("msg"),
+            "id": message_id,
             "tenant": self.tenant,
             "thread_id": new.thread_id or new_id("thr"),
             "from_id": new.from_id,
@@ -149,7 +170,7 @@ class Messages:
             "from_session": new.session,
             "status": "failed" if refusal is not None else "delivered" if delivered else "pending",
             "error_code": refusal.code if refusal is not None else None,
-            "error": refusal.error if refusal is not None else None,
+            "error": kept(refusal.error, MAX_ERROR) if refusal is not None else None,
             "project_id": new.project_id,
             "held": new.held,
             "cost_micros": 0,
@@ -179,11 +200,8 @@ class Messages:
 
     def before(self, message: Row) -> list[Said]:
         """What was said in the thread before this message, as far as its sender was there; the oldest first."""
-        earlier = [
-            row
-            for row in self.thread(message.thread_id, message.from_id, MAX_HISTORY + 1)
-            if row.id != message.id and row.created_ms <= message.created_ms
-        ]
+        wanted = {"of_tenant": self.tenant, "the_thread": message.thread_id, "the_part": message.from_id}
+        earlier = self.tx.all(_BEFORE, {**wanted, "the_id": message.id, "until_ms": message.created_ms})
         said: list[Said] = []
         for row in reversed(earlier):
             said.append(Said(row.from_name, row.content))
@@ -192,8 +210,9 @@ class Messages:
         return said
 
     def inbox(self, reader: str, limit: int) -> Sequence[Row]:
-        """What waits for `reader`, the oldest first."""
-        return self.tx.all(_INBOX.limit(limit), {"of_tenant": self.tenant, "of_reader": reader})
+        """What waits for `reader`, the oldest first; after it, for a day, the answers that a call was given already."""
+        wanted = {"of_tenant": self.tenant, "of_reader": reader, "since_ms": now_ms(self.tx) - TOLD_MS}
+        return self.tx.all(_INBOX.limit(limit), wanted)
 
     def begin(self, message_id: str) -> Row | None:
         """The message, whose delivery is under way from now on; None if it is over."""
@@ -234,9 +253,10 @@ class Messages:
         self.tx.wake(WAKE)
         return self._move(message.id, guard, mailbox=message.from_id, arrived_ms=at, completed_ms=at, **values)
 
-    def seen(self, message_id: str, sender: str) -> Row | None:
-        """Take the answer out of the sender's inbox; None if it is not there."""
-        return self._move(message_id, messages.c.mailbox == sender, messages.c.from_id == sender, mailbox=None)
+    def told(self, message_id: str, sender: str) -> None:
+        """Note that a call of the sender is given the answer. It stays in the inbox for those who never got it."""
+        in_inbox = (messages.c.mailbox == sender, messages.c.from_id == sender)
+        self._move(message_id, *in_inbox, messages.c.told_ms.is_(None), told_ms=now_ms(self.tx))
 
     def acknowledge(self, message_id: str, reader: str, reply: str | None) -> Row:
         """Take a message out of the reader's inbox, with an answer to its sender if there is one."""
@@ -259,7 +279,7 @@ class Messages:
             raise Conflict(
                 "this message is your own", hint=f"write again with send_message and thread {found.thread_id}"
             )
-        done = self.seen(found.id, reader)
+        done = self._move(found.id, messages.c.mailbox == reader, messages.c.from_id == reader, mailbox=None)
         if done is None:
             raise Conflict("no answer to this message is in your inbox", hint="read_inbox shows what is")
         return done
@@ -267,6 +287,11 @@ class Messages:
     def _move(self, message_id: str, *guards: sa.ColumnElement[bool], **values: Any) -> Row | None:
         mine = (messages.c.tenant == self.tenant, messages.c.id == message_id)
         return self.tx.one(sa.update(messages).where(*mine, *guards).values(**values).returning(*messages.c))
+
+
+def over_among(tx: Tx, message_ids: Sequence[str]) -> set[str]:
+    """Which of these messages, of whatever tenants, nobody delivers any more."""
+    return {row.id for row in tx.all(_OVER, {"the_ids": message_ids})}
 
 
 def kept(text: str, limit: int = MAX_RESPONSE) -> str:

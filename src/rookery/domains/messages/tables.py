@@ -31,10 +31,12 @@ messages = sa.Table(
     whole("accepted_ms", null=True),
     whole("arrived_ms", null=True),
     whole("completed_ms", null=True),
+    whole("told_ms", null=True),
 )
 """`mailbox` is whose inbox the row lies in: the receiver's until it is acknowledged, then the sender's if there is an
-answer that nobody has seen yet. `accepted_ms` is absent for messages that were refused by a limit. `digest` is what
-duplicates have in common, `held` what the receiver's session is held to.
+answer. `told_ms` is when the answer was given to a call of the sender, which does not say that its client got it.
+`accepted_ms` is absent for messages that were refused. `digest` is what duplicates have in common, `held` what the
+receiver's session is held to.
 """
 sa.Index("agent_messages_sender", messages.c.tenant, messages.c.from_id, messages.c.accepted_ms)
 sa.Index("agent_messages_thread", messages.c.tenant, messages.c.thread_id, messages.c.created_ms)
@@ -61,6 +63,8 @@ sa.Index(
     postgresql_where=sa.text("mailbox IS NOT NULL"),
 )
 
+sa.Index("agent_messages_age", messages.c.tenant, messages.c.created_ms)
+
 senders = sa.Table(
     "message_senders",
     metadata,
@@ -69,6 +73,7 @@ senders = sa.Table(
     whole("touched_ms"),
 )
 """One row for each sender: whoever has it is the only one to send as that sender."""
+sa.Index("message_senders_age", senders.c.tenant, senders.c.touched_ms)
 
 breakers = sa.Table(
     "message_breakers",
@@ -103,6 +108,15 @@ MIGRATIONS = (
             "PRIMARY KEY (tenant, sender))",
             "CREATE TABLE message_breakers (tenant TEXT NOT NULL, target TEXT NOT NULL, failures BIGINT NOT NULL, "
             "successes BIGINT NOT NULL, opened_ms BIGINT, PRIMARY KEY (tenant, target))",
+        ],
+    ),
+    Migration(
+        2,
+        "told answers, and the end of old messages",
+        [
+            "ALTER TABLE agent_messages ADD COLUMN told_ms BIGINT",
+            "CREATE INDEX agent_messages_age ON agent_messages (tenant, created_ms)",
+            "CREATE INDEX message_senders_age ON message_senders (tenant, touched_ms)",
         ],
     ),
 )

@@ -6,15 +6,18 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from rookery.core.actor import Actor
 from rookery.core.context import Context
+from rookery.core.decide import ALLOW, decide, explain
 from rookery.core.errors import (
     Conflict,
     NotFound,
+    PermissionDenied,
     RateLimited,
     RookeryError,
     ServiceUnavailable,
     ValidationFailed,
 )
-from rookery.core.tool import NoInput, ToolInput, ToolOutput, tool
+from rookery.core.registry import Registry
+from rookery.core.tool import NoInput, Tool, ToolInput, ToolOutput, tool
 from rookery.db.tx import Tx
 from rookery.domains.messages.delivering import WORK, work_wanted
 from rookery.domains.messages.directory import known_agents
@@ -23,7 +26,7 @@ from rookery.domains.messages.limits import Refusal, limits_of
 from rookery.domains.messages.shown import as_lines, entry, fitting
 from rookery.domains.messages.store import Messages, NewMessage, Posted, Row
 from rookery.domains.messages.waiting import ended
-from rookery.identity.binding import inherited
+from rookery.identity.binding import handed_on
 from rookery.identity.store import IdentityStore
 
 MAX_MESSAGE = 20_000
@@ -33,6 +36,10 @@ DEFAULT_LISTED = 10
 WAIT_S = 300.0
 """So long a sender waits for the answer; what comes later is in its inbox."""
 BUNDLE = "preset-communicator"
+LATER = "The reply will be in your inbox."
+WORK_TOOL = "create_work_task"
+REACH = ("role", "allowed", "disallowed", "scope_file")
+"""The layers of `decide` that say which tools somebody has, whatever it is at just now."""
 
 
 def _written(text: str) -> str:
@@ -60,8 +67,9 @@ Text = Annotated[str, AfterValidator(_written)]
 
 class SendMessage(ToolInput):
     to_agent: Reference = Field(description="Name or id")
-    message: Text = Field(description="Text or [WORK] task")
+    message: Text = Field(description="Or [WORK] task")
     thread: Reference | None = Field(None, description="Id")
+    wait: bool | None = Field(None, description="False: by inbox")
 
 
 class ReadInbox(ToolInput):
@@ -113,7 +121,7 @@ def _agent_line(agent: dict[str, Any]) -> str:
     scheduler_blocked=True, networking=True, max_depth=3, bundles=(BUNDLE,), timeout_s=WAIT_S + 30,
 )  # fmt: skip
 async def send_message(ctx: Context, args: SendMessage) -> Sent:
-    """Use it to ask an agent. Returns its reply, if not too late."""
+    """Use it to ask an agent. Returns its reply, if not late."""
     if work_wanted(args.message) == "":
         raise ValidationFailed(f"message: nothing follows {WORK}", hint="say what the work is")
     posted = await ctx.write(lambda tx: _post(tx, ctx, args))
@@ -125,13 +133,15 @@ async def send_message(ctx: Context, args: SendMessage) -> Sent:
     ctx.publish("MessageSent", subject=row.id, sender=row.from_id, receiver=row.to_id)
     if row.status == "delivered":
         return _in_inbox(row)
+    if args.wait is False:
+        return _sent(row, note=f"On its way to {row.to_name}. {LATER}")
     ctx.emit_status(f"querying {row.to_name}")
     over = await ended(ctx, row.id, WAIT_S)
     if over is None:
-        return _sent(row, "processing", note=f"{row.to_name} has not answered yet. The reply will be in your inbox.")
+        return _sent(row, "processing", note=f"{row.to_name} has not answered yet. {LATER}")
     if over.status == "delivered":
         return _in_inbox(over)
-    await ctx.write(lambda tx: Messages(tx, ctx.actor.tenant).seen(row.id, ctx.actor.subject))
+    await ctx.write(lambda tx: Messages(tx, ctx.actor.tenant).told(row.id, ctx.actor.subject))
     if over.status == "failed":
         raise _failed(over)
     ctx.emit_status(f"reply of {row.to_name} received")
@@ -142,44 +152,69 @@ def _post(tx: Tx, ctx: Context, args: SendMessage) -> Posted:
     actor, facts = ctx.actor, ctx.platform.facts
     target = _receiver(tx, actor, args.to_agent)
     store = Messages(tx, actor.tenant)
-    if args.thread is not None:
-        store.check_thread(args.thread, actor.subject)
     new = NewMessage(
         from_id=actor.subject,
         from_name=actor.agent_name or actor.role or actor.subject,
-        to_id=target.id,
-        to_name=target.name,
+        to_id=target.id if target is not None else "",
+        to_name=target.name if target is not None else args.to_agent,
         content=args.message,
         thread_id=args.thread,
         project_id=actor.project,
-        held=_held(actor),
+        held=_held(actor, ctx.platform.registry),
         payer=actor.agent,
         # What several clients share says nothing about how much one of them sends.
         session=None if actor.shared_session else actor.session,
     )
+    refusal = _no_receiver(actor, new)
+    if refusal is None and args.thread is not None:
+        store.check_thread(args.thread, actor.subject)
+    work = work_wanted(args.message) is not None
+    refusal = refusal or (_no_work(actor, ctx.platform.registry) if work else None)
+    if refusal is not None:
+        return store.refuse(new, refusal)
     limits = limits_of(facts["settings"])
-    to_inbox = facts.get("runtime") is None and work_wanted(args.message) is None
-    posted = store.post(new, limits, to_inbox=to_inbox)
+    way = "work" if work else "inbox" if facts.get("runtime") is None else "session"
+    posted = store.post(new, limits, way)
     if not posted.duplicate and posted.row.status == "pending":
         defer_delivery(tx, posted.row, limits)
     return posted
 
 
-def _receiver(tx: Tx, actor: Actor, name_or_id: str) -> Row:
+def _receiver(tx: Tx, actor: Actor, name_or_id: str) -> Row | None:
     try:
-        found = IdentityStore(tx, actor.tenant).agent(name_or_id)
+        return IdentityStore(tx, actor.tenant).agent(name_or_id)
     except NotFound:
-        raise NotFound(f"there is no agent {name_or_id}", hint="list_agents shows them") from None
-    if found.id == actor.subject:
-        raise ValidationFailed("you cannot send a message to yourself", hint="list_agents shows the others")
-    return found
+        return None
 
 
-def _held(actor: Actor) -> dict[str, Any]:
+def _no_receiver(actor: Actor, new: NewMessage) -> Refusal | None:
+    if not new.to_id:
+        return Refusal("AGENT_NOT_FOUND", f"there is no agent {new.to_name}", hint="list_agents shows them")
+    if new.to_id == actor.subject:
+        told = "you cannot send a message to yourself"
+        return Refusal("SELF_INVOKE", told, hint="list_agents shows the others")
+    return None
+
+
+def _no_work(actor: Actor, registry: Registry) -> Refusal | None:
+    """Why the sender may not have work done, if it may not: it must not get by another what it has not itself."""
+    tool = registry.get(WORK_TOOL)
+    decision = decide(actor, tool) if tool is not None else ALLOW
+    if decision.outcome == "allow":
+        return None
+    return Refusal("WORK_TASK_ERROR", decision.reason, hint=decision.hint, layer=decision.layer)
+
+
+def _held(actor: Actor, registry: Registry) -> dict[str, Any]:
     """What the receiver's session is held to: it reaches no further than the sender, and is one step deeper."""
+    held = handed_on(actor, lambda: frozenset(tool.right for tool in registry if _reaches(actor, tool)))
     if actor.kind == "human":
-        return inherited(actor) | {"source": "stdio"}
-    return inherited(actor) | {"depth": actor.depth + 1, "source": "agent"}
+        return held | {"source": "stdio"}
+    return held | {"depth": actor.depth + 1, "source": "agent"}
+
+
+def _reaches(actor: Actor, tool: Tool) -> bool:
+    return all(verdict.outcome == "allow" for verdict in explain(actor, tool) if verdict.layer in REACH)
 
 
 def _sent(row: Row, status: str | None = None, note: str | None = None) -> Sent:
@@ -191,13 +226,20 @@ def _in_inbox(row: Row) -> Sent:
     return _sent(row, note=f"Delivered to the inbox of {row.to_name}. The reply will be in yours.")
 
 
+_REFUSED: dict[str, type[RookeryError]] = {
+    "AGENT_NOT_FOUND": NotFound,
+    "SELF_INVOKE": ValidationFailed,
+    "SPENDING_LIMIT": Conflict,
+    "RATE_LIMITED": RateLimited,
+    "WORK_TASK_ERROR": PermissionDenied,
+}
+
+
 def _refused(refusal: Refusal) -> RookeryError:
-    if refusal.code == "SPENDING_LIMIT":
-        return Conflict(f"{refusal.code}: {refusal.error}", hint="the owner can give more: grant_credits")
-    kind = RateLimited if refusal.code == "RATE_LIMITED" else ServiceUnavailable
+    kind = _REFUSED.get(refusal.code, ServiceUnavailable)
     wait_s = -(-refusal.wait_ms // 1000)
-    hint = f"try again in {wait_s} s" if wait_s else "leave it to another session"
-    return kind(f"{refusal.code}: {refusal.error}", hint=hint)
+    hint = refusal.hint or (f"try again in {wait_s} s" if wait_s else "leave it to another session")
+    return kind(f"{refusal.code}: {refusal.error}", hint=hint, layer=refusal.layer)
 
 
 def _failed(row: Row) -> RookeryError:
@@ -236,7 +278,7 @@ def read_inbox(ctx: Context, args: ReadInbox) -> Inbox:
     default=True,
 )  # fmt: skip
 def acknowledge_message(ctx: Context, args: AcknowledgeMessage) -> Acknowledged:
-    """Use it to clear mail that needs no more, or to reply. Returns its status."""
+    """Use it to clear or answer mail. Returns only its status."""
     row = Messages(ctx.tx, ctx.actor.tenant).acknowledge(args.message_id, ctx.actor.subject, args.reply)
     if row.status == "completed" and args.reply is not None:
         ctx.publish("MessageAnswered", subject=row.id, sender=row.from_id, receiver=row.to_id)

@@ -4,24 +4,23 @@ A tool is called with the agent's own rights and not in scheduler mode: the call
 session is in scheduler mode, since nobody knows beforehand what it will call.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from rookery.core.actor import Actor
 from rookery.core.errors import RookeryError, ServiceUnavailable
+from rookery.db.tx import Tx
 from rookery.domains.schedules.action import TOOLS, Action
 from rookery.domains.schedules.improving import HEALTH, improve
 from rookery.domains.schedules.prompting import prompt_for
 from rookery.domains.schedules.tables import MICROS
 from rookery.identity.binding import bound_by
 from rookery.jobs.running import Running
+from rookery.lifecycle.session_runs import Task, run_session
 from rookery.lifecycle.sessions import Runtime
 
 MAX_RESULT = 2_000
-SESSION_LIMIT_S = 6 * 3600.0
-"""A session that hangs must not keep its schedule from every later due time."""
 
 
 class StepFailed(Exception):
@@ -44,7 +43,7 @@ class Step:
     held: Mapping[str, Any]
     """What whoever scheduled the action was held to."""
     budget_usd: float | None
-    note: Callable[[dict[str, Any]], Awaitable[None]]
+    note: Callable[[Tx, dict[str, Any]], None]
 
     @property
     def key(self) -> str:
@@ -122,21 +121,20 @@ async def _session(step: Step) -> dict[str, Any]:
             f"{step.action.type} needs an agent's session, and this installation starts none",
             hint="set runtime in rookery.toml",
         )
-    actor = await step.actor(scheduler=True)
-    session = await runtime.start_session(actor, prompt_for(step.action), key=step.key, budget_usd=step.budget_usd)
-    known: dict[str, Any] = {"session_id": session.id}
-    try:
-        await step.note(known)
-        async with asyncio.timeout(SESSION_LIMIT_S):
-            outcome = await session.wait()
-    except TimeoutError:
-        await session.stop()
-        raise StepFailed(f"the session did not end within {SESSION_LIMIT_S:g} s", known) from None
-    except BaseException:
-        # Whoever takes the job over starts it again; two of them must not be at it.
-        await asyncio.shield(session.stop())
-        raise
-    known |= {"result": outcome.output[:MAX_RESULT], "cost_usd": outcome.cost_micros / MICROS}
+    task = Task(
+        kind="schedule",
+        actor=await step.actor(scheduler=True),
+        prompt=prompt_for(step.action),
+        key=step.key,
+        budget_usd=step.budget_usd,
+    )
+    ended = await run_session(step.job, runtime, task, lambda tx, session: step.note(tx, {"session_id": session}))
+    outcome = ended.outcome
+    known: dict[str, Any] = {
+        "session_id": ended.session_id,
+        "result": outcome.output[:MAX_RESULT],
+        "cost_usd": outcome.cost_micros / MICROS,
+    }
     if outcome.status != "done":
         raise StepFailed(outcome.error or "the session failed", known)
     return known

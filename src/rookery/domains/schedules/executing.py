@@ -73,8 +73,8 @@ class Execution:
         if budget is not None and self.cost_micros >= budget:
             return {"status": "failed", "error": f"the budget of {budget / MICROS:g} USD a run is used up"}
 
-        async def note(known: Known) -> None:
-            await self._save(number, known)
+        def note(tx: Tx, known: Known) -> None:
+            self._put(tx, number, known)
 
         held: dict[str, Any] = self.row.config_snapshot["requester"]
         step = Step(self.job, self.row.id, number, self.row.agent_id, action, held, left, note)
@@ -84,11 +84,13 @@ class Execution:
             return {**failure.done, "status": "failed", "error": str(failure)[:MAX_ERROR]}
 
     async def _save(self, number: int, known: Known) -> None:
+        await self.job.write(lambda tx: self._put(tx, number, known))
+
+    def _put(self, tx: Tx, number: int, known: Known) -> None:
         self.steps[number] |= {name: said(value) if isinstance(value, str) else value for name, value in known.items()}
         steps = [dict(step) for step in self.steps]
         cost = self.cost_micros
-        saved = sa.update(executions).where(executions.c.id == self.row.id).values(steps=steps, cost_micros=cost)
-        await self.job.write(lambda tx: tx.run(saved))
+        tx.run(sa.update(executions).where(executions.c.id == self.row.id).values(steps=steps, cost_micros=cost))
 
 
 def settle(tx: Tx, tenant: str, schedule_id: str, execution_id: str, status: str, result: str) -> Row | None:

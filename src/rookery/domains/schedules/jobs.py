@@ -1,8 +1,10 @@
-"""The two kinds of jobs behind schedules: one that a due time has come, and one that does what is due."""
+"""The kinds of jobs behind schedules: a due time has come, somebody has agreed or not, do what is due."""
 
 from collections.abc import Callable
 
 from rookery.db.tx import Tx
+from rookery.domains.schedules.asking import DECIDE, DecideArgs, ask_of
+from rookery.domains.schedules.deciding import decided_by_answer
 from rookery.domains.schedules.executing import Execution, begin, settle
 from rookery.domains.schedules.planning import (
     EXECUTE,
@@ -33,6 +35,10 @@ async def fire(job: Running, args: FireArgs) -> Callable[[Tx], None]:
                 schedule_name=execution.config_snapshot["name"],
                 actions=[step["type"] for step in execution.steps],
             )
+            asked = ask_of(tx, job.tenant, execution.id)
+            if asked is not None:
+                told = {"kind": asked.kind, "agent": asked.agent_id, "question": asked.question}
+                job.publish("AskOpened", subject=asked.id, **told)
 
     return finish
 
@@ -43,6 +49,20 @@ def _fire_ended(tx: Tx, end: Ended) -> None:
         not_fired(tx, end.tenant, end.args, "failed", f"it could not be started: {end.error}")
     else:
         not_fired(tx, end.tenant, end.args, "skipped", end.error)
+
+
+@job(DECIDE, attempts=FIRE_ATTEMPTS, backoff_s=1.0)
+async def decide(job: Running, args: DecideArgs) -> Callable[[Tx], None]:
+    """What `manage_schedule` does with approve and deny, for an answer that came another way."""
+
+    def finish(tx: Tx) -> None:
+        job.events.clear()
+        row = decided_by_answer(tx, job.tenant, args)
+        if row is not None:
+            approved = row.status == "approved"
+            job.publish("ScheduleExecutionDecided", subject=row.id, schedule=row.schedule_id, approved=approved)
+
+    return finish
 
 
 @job(EXECUTE, attempts=EXECUTE_ATTEMPTS, lasting=True)

@@ -14,6 +14,7 @@ from rookery.core.errors import RookeryError
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
 from rookery.domains.schedules.action import needs_approval, stored_actions
+from rookery.domains.schedules.asking import ask_for
 from rookery.domains.schedules.cron import MINUTE_MS, Timing, latest_due, next_due
 from rookery.domains.schedules.tables import ACTIVE, COMPLETED, PAUSED, UNDER_WAY, executions, schedules
 from rookery.jobs.kinds import JobArgs
@@ -168,7 +169,10 @@ def _execute_or_skip(tx: Tx, schedule: Row, due: int, now: int) -> Row | None:
     if other is not None:
         return add_execution(tx, schedule, due, "skipped", f"execution {other.id[:8]} was still {other.status}")
     if needs_approval(schedule.approval_policy, stored_actions(schedule.actions)):
-        return add_execution(tx, schedule, due, "awaiting_approval", None)
+        waits = add_execution(tx, schedule, due, "awaiting_approval", None)
+        if waits is not None:
+            ask_for(tx, waits)
+        return waits
     execution = add_execution(tx, schedule, due, "running", None)
     if execution is not None:
         begin_execution(tx, execution)

@@ -80,14 +80,15 @@ def short_execution(row: sa.Row[Any]) -> dict[str, Any]:
 
 def awaiting_execution(row: sa.Row[Any]) -> dict[str, Any]:
     """For who has to agree: also for whom, and to what."""
-    asks = "; ".join(_asked(action) for action in row.config_snapshot["actions"])
+    asks = "; ".join(asked(action, SHORT_ASKED) for action in row.config_snapshot["actions"])
     return {**short_execution(row), "agent_id": row.agent_id, "asks": asks}
 
 
-def _asked(action: dict[str, Any]) -> str:
+def asked(action: dict[str, Any], letters: int) -> str:
+    """What an action is about, in so many letters at most."""
     told = ", ".join([*action.get("repos", []), *(action[name] for name in TOLD if action.get(name))])
     said = f"{action['type']}: {told}" if told else action["type"]
-    return said if len(said) <= SHORT_ASKED else f"{said[:SHORT_ASKED]}…"
+    return said if len(said) <= letters else f"{said[:letters]}…"
 
 
 def whole_execution(row: sa.Row[Any]) -> dict[str, Any]:

@@ -5,14 +5,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from rookery.asks.answering import Decision
 from rookery.core.actor import Actor
 from rookery.core.errors import Conflict, NotFound, PermissionDenied
 from rookery.core.ids import new_id
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
+from rookery.domains.schedules.asking import take_back
 from rookery.domains.schedules.cron import next_due
+from rookery.domains.schedules.deciding import decided_here
 from rookery.domains.schedules.planning import (
-    begin_execution,
     execution_key,
     fire_key,
     halt,
@@ -21,6 +23,7 @@ from rookery.domains.schedules.planning import (
     timing_of,
 )
 from rookery.domains.schedules.tables import ACTIVE, PAUSED, UNDER_WAY, executions, schedules
+from rookery.identity.store import IdentityStore
 from rookery.jobs.store import Jobs
 
 HISTORY = 20
@@ -137,6 +140,7 @@ class Schedules:
         jobs = Jobs(self.tx, self.actor.tenant)
         for row in self.tx.all(open_ones):
             jobs.cancel_key(execution_key(row.id), "its schedule was deleted")
+            take_back(self.tx, self.actor.tenant, row.id)
         self._void(schedule_id)
         self.tx.run(sa.delete(executions).where(executions.c.schedule_id == schedule_id))
         self.tx.run(sa.delete(schedules).where(schedules.c.id == schedule_id))
@@ -190,21 +194,11 @@ class Schedules:
             raise Conflict(f"more than one execution begins with {execution_id}", hint="give more of its id")
         return rows[0]
 
-    def decide(self, execution_id: str, *, approved: bool) -> Row:
-        """Say yes or no to an execution that waits. The first answer counts."""
+    def decide(self, execution_id: str, *, approved: bool) -> tuple[Row, bool]:
+        """Say yes or no to an execution that waits, and whether that answered an ask. The first answer counts."""
         found = self.execution(execution_id)
-        decided = self.tx.one(
-            sa.update(executions)
-            .where(executions.c.id == found.id, executions.c.status == "awaiting_approval")
-            .values(
-                status="approved" if approved else "denied",
-                decided_by=self.actor.subject,
-                completed_ms=None if approved else now_ms(self.tx),
-            )
-            .returning(executions)
-        )
-        if decided is None:
+        if found.status != "awaiting_approval":
             raise Conflict(f"execution {found.id[:8]} is {found.status}", hint="only what awaits approval is decided")
-        if approved:
-            begin_execution(self.tx, decided)
-        return decided
+        person = IdentityStore(self.tx, self.actor.tenant).person(self.actor.subject).name
+        decision = Decision("yes" if approved else "no")
+        return decided_here(self.tx, found, decision, self.actor.subject, person, self.actor.source)

@@ -12,6 +12,7 @@ from rookery.core.tool import ToolInput, ToolOutput, tool
 from rookery.db.clock import now_ms
 from rookery.domains.schedules.action import Policy, read_actions
 from rookery.domains.schedules.allowed import checked_actions
+from rookery.domains.schedules.asking import ask_of
 from rookery.domains.schedules.cron import MINUTE_MS, check_timing
 from rookery.domains.schedules.shown import (
     awaiting_execution,
@@ -226,14 +227,18 @@ def _deny(ctx: Context, args: ManageSchedule) -> Managed:
 
 def _decide(ctx: Context, args: ManageSchedule, *, approved: bool) -> Managed:
     # The tool itself is for agents too, so this is asked here and not by `decide`.
-    if ctx.actor.kind != "human" or ctx.actor.role not in ("owner", "operator"):
+    actor = ctx.actor
+    if actor.kind != "human" or actor.role != "owner" or actor.scheduler or actor.unattended:
         raise PermissionDenied(
-            f"{args.action} is for people, not for agents", hint="ask the owner to do it", layer="principal"
+            f"{args.action} is for the owner, who has to be there", hint="leave it to the owner", layer="principal"
         )
     if args.execution_id is None:
         raise InvalidParams("execution_id: is needed", hint="action list shows what awaits approval")
-    row = Schedules(ctx.tx, ctx.actor).decide(args.execution_id, approved=approved)
+    row, answered = Schedules(ctx.tx, ctx.actor).decide(args.execution_id, approved=approved)
     ctx.publish("ScheduleExecutionDecided", subject=row.id, schedule=row.schedule_id, approved=approved)
+    asked = ask_of(ctx.tx, row.tenant, row.id) if answered else None
+    if asked is not None:
+        ctx.publish("AskAnswered", subject=asked.id, kind=asked.kind, agent=asked.agent_id, session=asked.session)
     return Managed(executions=[whole_execution(row)])
 
 

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rookery.lifecycle.session_mark import marked
+
 OUTPUT_CHARACTERS = 2000
 _DRAIN_S = 2.0
 _PIECE = 65_536
@@ -26,9 +28,10 @@ class Ran:
 
 
 def environment() -> dict[str, str]:
-    """What commands see of ours. What an agent wrote may be run by them, so no secret of the server is in it."""
+    """What commands see of ours. What an agent wrote may be run by them: no secret of ours is in it, but the mark of
+    a session, which no person's door takes."""
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(("LC_", "XDG_"))}
-    return {**kept, "CI": "1", "GIT_TERMINAL_PROMPT": "0"}
+    return marked({**kept, "CI": "1", "GIT_TERMINAL_PROMPT": "0"}, "work")
 
 
 async def run_command(command: str, folder: str, limit_s: float) -> Ran:

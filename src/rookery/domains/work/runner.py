@@ -25,13 +25,12 @@ from rookery.domains.work.worktree import Place
 from rookery.identity.binding import bound_by
 from rookery.identity.store import IdentityStore
 from rookery.jobs.running import Running
+from rookery.lifecycle.session_runs import Task, run_session
 from rookery.lifecycle.sessions import Outcome, Runtime
 from rookery.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SESSION_LIMIT_S = 6 * 3600.0
-"""A session that hangs must not hold up the other tasks of its project for ever."""
 
 
 class Runner:
@@ -109,18 +108,21 @@ class Runner:
             problems=task.problems,
         )
         key = f"work:{task.id}:{task.iteration}"
-        actor = await self._actor(task, session=key, worktree=place.folder, cwd=place.folder)
-        session = await runtime.start_session(actor, prompt_for(briefing), key=key, cwd=place.folder)
-        try:
-            await self._note(task, session_id=session.id)
-            async with asyncio.timeout(SESSION_LIMIT_S):
-                return await session.wait()
-        except TimeoutError:
-            await session.stop()
-            return Outcome("failed", error=f"it did not end within {SESSION_LIMIT_S:g} s")
-        except BaseException:
-            await session.stop()
-            raise
+        wanted = Task(
+            kind="work",
+            actor=await self._actor(task, session=key, worktree=place.folder, cwd=place.folder),
+            prompt=prompt_for(briefing),
+            key=key,
+            cwd=place.folder,
+            asked_by=task.requester,
+        )
+        ended = await run_session(
+            self.job,
+            runtime,
+            wanted,
+            lambda tx, session: WorkTasks(tx, self.job.tenant).note(task, session_id=session),
+        )
+        return ended.outcome
 
     async def _validate(self, task: Row) -> None:
         problems = task.problems or await self._problems(task)

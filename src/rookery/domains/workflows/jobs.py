@@ -1,6 +1,5 @@
 """The jobs that carry out nodes: sessions of agents, work tasks, delays, and waits that take too long."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -19,11 +18,11 @@ from rookery.identity.store import IdentityStore
 from rookery.jobs.kinds import Ended, JobArgs, job
 from rookery.jobs.running import Running
 from rookery.jobs.store import Jobs
-from rookery.lifecycle.sessions import Runtime, Session
+from rookery.lifecycle.session_runs import Task, Unwanted, run_session
+from rookery.lifecycle.sessions import Runtime
 
 TURN_S = 30.0
-LEAST_SESSION_S = 600.0
-"""A session has so long for each of its turns, and so long altogether if it has few."""
+"""A session has so long for each of its turns, should that be longer than every session has."""
 POLLS_MS = (1_000, 2_000, 4_000, 8_000)
 LONGEST_POLL_MS = 15_000
 """How long a node that waits for its work task sleeps before it looks, the first times and from then on."""
@@ -66,6 +65,7 @@ class Work:
     given: Json
     agent: str
     binding: Json
+    asked_by: Json
 
     @property
     def settings(self) -> WorkConfig:
@@ -94,7 +94,7 @@ def _work_in(tx: Tx, args: NodeArgs) -> Work | None:
         if agent != snapshot.agent_id and not snapshot.by_person:
             raise PermissionDenied(f"the workflow may not act as {settings.agent_id}", hint="a person may write so")
     binding: Json = {**bound_by(snapshot.binding), "project": settings.project_id or snapshot.project_id}
-    return Work(node, row.input or {}, agent, binding)
+    return Work(node, row.input or {}, agent, binding, snapshot.binding)
 
 
 def _completed(args: NodeArgs, output: Json) -> Finish:
@@ -116,31 +116,27 @@ async def agent_session(job: Running, args: NodeArgs) -> Finish:
     if runtime is None:
         raise ServiceUnavailable("this installation runs no agents", hint="set a runtime")
     settings = cast(AgentSessionConfig, work.settings)
-    actor = await work.actor(job)
-    key = node_key(args.run_id, args.node_id)
-    prompt = text_of(work.node, work.given)
-    session = await runtime.start_session(actor, prompt, key=key, max_turns=settings.max_turns)
-    output = await _waited(job, args, session, max(LEAST_SESSION_S, settings.max_turns * TURN_S))
-    return None if output is None else _completed(args, {"sessionId": session.id, "output": fit_text(output)})
+    task = Task(
+        kind="workflow",
+        actor=await work.actor(job),
+        prompt=text_of(work.node, work.given),
+        key=node_key(args.run_id, args.node_id),
+        max_turns=settings.max_turns,
+        asked_by=work.asked_by,
+        least_s=settings.max_turns * TURN_S,
+    )
 
+    def noted(tx: Tx, session_id: str) -> None:
+        if not note(tx, args.run_id, args.node_id, session_id=session_id):
+            raise Unwanted
 
-async def _waited(job: Running, args: NodeArgs, session: Session, limit_s: float) -> str | None:
-    """What the agent said in the end; None if the node is not under way any more. A session left early is stopped."""
-    outcome = None
     try:
-        if not await job.write(lambda tx: note(tx, args.run_id, args.node_id, session_id=session.id)):
-            return None
-        async with asyncio.timeout(limit_s):
-            outcome = await session.wait()
-    except TimeoutError:
-        raise NodeFailed(f"the session {session.id} did not end within {limit_s:g} s") from None
-    finally:
-        if outcome is None:
-            await session.stop()
-    assert outcome is not None
-    if outcome.status == "failed":
-        raise NodeFailed(fit_text(outcome.error) or f"the session {session.id} failed")
-    return outcome.output
+        ended = await run_session(job, runtime, task, noted)
+    except Unwanted:
+        return None
+    if ended.outcome.status == "failed":
+        raise NodeFailed(fit_text(ended.outcome.error) or f"the session {ended.session_id} failed")
+    return _completed(args, {"sessionId": ended.session_id, "output": fit_text(ended.outcome.output)})
 
 
 @job("workflows.work_task", attempts=1)

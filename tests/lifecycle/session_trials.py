@@ -1,0 +1,118 @@
+"""A domain whose only job lets an agent do something, and a place where such jobs are done."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+from rookery.core.actor import Actor
+from rookery.db.tx import Tx
+from rookery.jobs.kinds import Finish, JobArgs, job
+from rookery.jobs.running import Running
+from rookery.jobs.store import Jobs
+from rookery.lifecycle.run_tables import agent_runs
+from rookery.lifecycle.session_runs import Task, Unwanted, run_session
+from rookery.lifecycle.sessions import Outcome
+from rookery.runtimes.scripted import Scripted
+from tests.jobs.working import running_worker, settled
+from tests.ledger.books import Books
+from tests.platform_fixtures import Fleet
+
+LIMIT_S = 30.0
+
+
+class TrialArgs(JobArgs):
+    prompt: str
+    agent: str = "default"
+    max_turns: int | None = None
+    issue: str | None = None
+    unwanted: bool = False
+
+
+@job("trial.session", attempts=1, lasting=True)
+async def session_job(job: Running, args: TrialArgs) -> Finish:
+    task = Task(
+        kind="work",
+        actor=await job.actor(agent=args.agent),
+        prompt=args.prompt,
+        key=f"trial:{job.id}",
+        max_turns=args.max_turns,
+        asked_by={"issue": args.issue},
+    )
+
+    def noted(tx: Tx, session_id: str) -> None:
+        if args.unwanted:
+            raise Unwanted
+
+    await run_session(job, job.platform.calls.facts["runtime"], task, noted)
+    return None
+
+
+class Broken:
+    """A runtime that cannot start anything, or whose sessions break; `stopped` counts those that were stopped."""
+
+    id = "ses-broken"
+
+    def __init__(self, *, starts: bool) -> None:
+        self._starts = starts
+        self.stopped = 0
+
+    async def start_session(self, actor: Actor, prompt: str, **how: Any) -> "Broken":
+        if not self._starts:
+            raise OSError("no such program")
+        return self
+
+    async def wait(self) -> Outcome:
+        raise RuntimeError("the pipe broke")
+
+    async def stop(self) -> None:
+        self.stopped += 1
+        raise RuntimeError("nothing to stop")
+
+
+class Trials:
+    """A fleet whose agents do what they are told."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.database = fleet.platform.database
+        self.books = Books(self.database)
+        self.use(Scripted(fleet.platform.calls))
+
+    def use(self, runtime: Any) -> None:
+        cast("dict[str, Any]", self.fleet.platform.calls.facts)["runtime"] = runtime
+
+    def defer(self, *script: str, **more: Any) -> int:
+        args = TrialArgs(prompt="\n".join(script), **more)
+        return self.database.direct(lambda tx: Jobs(tx, "default").defer(session_job, args), write=True)
+
+    async def done(self, *script: str, **more: Any) -> sa.Row[Any]:
+        """The run of a session, once a worker has done what there was to do."""
+        job_id = self.defer(*script, **more)
+        async with running_worker(self.fleet.platform):
+            await settled(self.fleet.platform)
+        (run,) = [row for row in self.runs if row.job_id == job_id]
+        return run
+
+    @property
+    def runs(self) -> Sequence[sa.Row[Any]]:
+        """Every run, the oldest first."""
+        return self.rows(sa.select(agent_runs).order_by(agent_runs.c.created_ms, agent_runs.c.id))
+
+    def rows(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
+        return self.database.direct(lambda tx: tx.all(statement))
+
+    def write(self, work: Callable[[Tx], Any]) -> Any:
+        return self.database.direct(work, write=True)
+
+    async def until(self, reached: Callable[[], Any], what: str) -> Any:
+        deadline = time.monotonic() + LIMIT_S
+        while not (found := reached()):
+            assert time.monotonic() < deadline, what
+            await asyncio.sleep(0.01)
+        return found
+
+    async def call(self, tool: str, /, **arguments: Any) -> Any:
+        return await self.fleet.call(self.fleet.owner, tool, **arguments)
