@@ -11,8 +11,8 @@ from rookery.core.errors import ValidationFailed
 @pytest.mark.parametrize(
     "said",
     ["", "ok", "approved?", "maybe", "approve everything", "approve for ever", "approve for 0 hours", "nope",
-     "approve for 99 days", "yes please", "0", "5", "-1", "1.", "approve\u200b", "no way", "laterr",
-     "approve for 1 hour and delete"],
+     "approve for 99 days", "approve for 2 months", "approve for 3 dozen", "yes please", "0", "5", "-1", "1.",
+     "approve\u200b", "no way", "laterr", "approve for 1 hour and delete"],
 )  # fmt: skip
 def test_what_is_not_clearly_a_decision_is_none(said: str) -> None:
     with pytest.raises(ValidationFailed) as error:

@@ -48,10 +48,16 @@ def test_that_a_text_must_not_be_empty_is_not_sent_and_a_longer_minimum_is() -> 
     assert shown["inputSchema"] == field(minLength=2)
 
 
-def test_how_long_a_text_may_be_is_told_to_agents_only() -> None:
-    limited = replace(ping, input_schema=field(maxLength=9))
-    assert wire_form(limited)["inputSchema"] == field(maxLength=9)
-    assert wire_form(replace(limited, principals="people"))["inputSchema"] == field()
+def test_limits_of_which_whoever_goes_beyond_is_told_are_not_sent() -> None:
+    for limit in ({"maxLength": 9}, {"minimum": 0}, {"minimum": 1}):
+        assert wire_form(replace(ping, input_schema=field(**limit)))["inputSchema"] == field()
+    for limit in ({"minimum": 2}, {"maximum": 9}):
+        assert wire_form(replace(ping, input_schema=field(**limit)))["inputSchema"] == field(**limit)
+
+
+def test_that_a_result_is_an_object_goes_without_saying() -> None:
+    assert "outputSchema" not in wire_form(replace(ping, output_schema={"type": "object"}))
+    assert "outputSchema" in wire_form(replace(ping, output_schema={"type": "object", "properties": {}}))
 
 
 def test_nested_arguments_are_shown_in_the_same_way() -> None:

@@ -10,9 +10,9 @@ from rookery.core.errors import ValidationFailed
 DECISIONS = ("Approve", "Deny", "Later", "Approve for 1 hour")
 """What can be said to somebody who waits for a yes. Only `Later` leaves the ask open, only approvals last a while."""
 MOST_S = 30 * 86_400
-_UNITS = {"m": 60, "h": 3600, "d": 86_400}
+_UNITS = {"minute": 60, "min": 60, "m": 60, "hour": 3600, "h": 3600, "day": 86_400, "d": 86_400}
 _YES, _NO, _LATER = ("approve", "yes"), ("deny", "no"), ("later", "not now")
-_FOR = re.compile(r"(?:approve|yes),? for (\d{1,4}) ?(m|h|d)[a-z]*")
+_FOR = re.compile(r"(?:approve|yes),? for (\d{1,4}) ?(minute|min|m|hour|h|day|d)s?")
 _NO_BECAUSE = re.compile(r"(?:deny|no)\s*[:,]\s*(.+)", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,9}")
 

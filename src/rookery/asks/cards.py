@@ -5,19 +5,24 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any, cast
+from urllib.parse import urlsplit
 
-from rookery.core.actor import Actor
 from rookery.core.context import Call
+from rookery.core.errors import ValidationFailed
 from rookery.core.tool import ToolInput
 
-MAX_SHOWN = 12_000
+MAX_SHOWN = 200_000
+"""Nobody reads more; what nobody can read nobody can approve."""
 HIDDEN = "(hidden)"
 _SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token|api_?key|authorization|credential|private_?key|cookie", re.I)
+_PLAIN = frozenset({"repo", "chat_id", "to", "from", "host", "server", "user", "user_id", "login", "security", "port"})
+"""Parts of a hidden setting that say where something goes, and open nothing."""
 
 
 def canonical(args: ToolInput) -> str:
-    """The input as one text, the same for the same call however it was spelled."""
-    return json.dumps(args.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """The input as one text, the same for the same call. What was left out is not what was given as null."""
+    given = args.model_dump(mode="json", exclude_unset=True)
+    return json.dumps(given, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def digest_of_call(call: Call, args: ToolInput) -> str:
@@ -29,20 +34,21 @@ def digest_of_call(call: Call, args: ToolInput) -> str:
 
 def question(call: Call) -> str:
     """What is asked, in one line."""
-    return f"May {who(call.actor)} run {call.tool.name} ({call.tool.tier})?"
-
-
-def who(actor: Actor) -> str:
-    return actor.agent_name or actor.subject
+    who = call.actor.agent_name or call.actor.subject
+    return printable(f"May {who} run {call.tool.name} ({call.tool.tier})?").replace("\n", " ")
 
 
 def card(call: Call, args: ToolInput, digest: str) -> str:
-    """What is to be run, on what, and by whom."""
+    """What is to be run, on what, and by whom: all of it. Who cannot be shown everything is not asked."""
     actor, tool = call.actor, call.tool
     given = redacted(tool.input, args.model_dump(mode="json", exclude_unset=True))
     shown = json.dumps(given, ensure_ascii=False, indent=1)
     if len(shown) > MAX_SHOWN:
-        shown = f"{shown[:MAX_SHOWN]}\n… {len(shown) - MAX_SHOWN} characters more"
+        raise ValidationFailed(
+            f"{tool.name} needs a person's approval, and nobody reads {len(shown)} characters",
+            hint=f"keep its input below {MAX_SHOWN}",
+            layer="gate",
+        )
     place = [("project", actor.project_slug), ("issue", actor.issue_identifier), ("profile", actor.profile)]
     lines = [
         f"{tool.title}: {tool.description.strip().splitlines()[0]}",
@@ -50,24 +56,30 @@ def card(call: Call, args: ToolInput, digest: str) -> str:
         f"input (sha256 {digest[:12]}):",
         shown,
     ]
-    return "\n".join(lines)
+    return printable("\n".join(lines))
+
+
+def printable(text: str) -> str:
+    """The text with whatever would not be seen, or would be seen elsewhere, spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(each if each == "\n" or each.isprintable() else f"\\u{ord(each):04x}" for each in text)
 
 
 def redacted(model: type[ToolInput], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values without those that the tool calls secret, and without what is named like a secret at any depth."""
-    return {name: _mask(value) if name in model.secrets else _clean(name, value) for name, value in values.items()}
+    """The values without secrets. Only the tool says what is one: an agent could hide what it does behind a name."""
+    return {name: _masked(name, value, model.secrets) for name, value in values.items()}
 
 
-def _clean(name: str, value: Any) -> Any:
-    if _SECRET.search(name) and isinstance(value, str) and value:
-        return HIDDEN
-    if isinstance(value, dict):
-        return {key: _clean(str(key), member) for key, member in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list):
-        return [_clean(name, member) for member in cast("list[Any]", value)]
-    return value
+def _masked(name: str, value: Any, secrets: frozenset[str]) -> Any:
+    if name in secrets and isinstance(value, dict):
+        # Where something goes is what a person has to see.
+        return {key: _place(str(key), part) for key, part in cast("dict[Any, Any]", value).items()}
+    return HIDDEN if name in secrets or (isinstance(value, str) and _SECRET.search(name)) else value
 
 
-def _mask(value: Any) -> Any:
-    """Which parts there are, but not what is in them."""
-    return dict.fromkeys(cast("dict[str, Any]", value), HIDDEN) if isinstance(value, dict) else HIDDEN
+def _place(name: str, value: Any) -> Any:
+    if name in _PLAIN:
+        return value
+    parts = urlsplit(value) if isinstance(value, str) and "://" in value else None
+    return HIDDEN if parts is None or not parts.hostname else f"{parts.scheme}://{parts.hostname}/{HIDDEN}"

@@ -14,7 +14,7 @@ from rookery.asks.answering import DECISIONS, read_answer, read_decision
 from rookery.asks.standing import agree_in_advance
 from rookery.asks.tables import ANSWERED, EXPIRED, OPEN, WITHDRAWN, approvals, asks
 from rookery.core.actor import Actor
-from rookery.core.errors import Conflict, NotFound, PermissionDenied
+from rookery.core.errors import Conflict, NotFound, PermissionDenied, ValidationFailed
 from rookery.db.clock import DbNow, now_ms
 from rookery.db.tx import Tx
 from rookery.jobs.store import Jobs
@@ -37,6 +37,7 @@ TRIES = 5
 WAKE = "asks"
 AT_CLIENT = "elicitation"
 """Given by the person at the agent's own client."""
+TELL_WITHDRAWN = "owner.tell_withdrawn"
 EXPIRE, DELIVER = "owner.expire_asks", "owner.deliver_ask"
 QUEUE = "owner"
 Row = sa.Row[Any]
@@ -73,7 +74,12 @@ _ALIKE = (
     asks.c.kind == sa.bindparam("of_kind"),
 )
 # In one order: two people who answer the same batch would else wait for each other.
-_LOCK_ALIKE = sa.select(asks.c.id).where(*_ALIKE).order_by(asks.c.id).with_for_update()
+_LOCK_ALIKE = (
+    sa.select(asks.c.id)
+    .where(*_ALIKE, asks.c.created_ms <= sa.bindparam("until_ms"))
+    .order_by(asks.c.id)
+    .with_for_update()
+)
 _SIMILAR = sa.select(asks).where(*_ALIKE, asks.c.id != sa.bindparam("ask_id")).order_by(asks.c.created_ms, asks.c.id)
 _LATER = sa.update(asks).where(*_THIS, *_STILL_OPEN).values(later_ms=DbNow()).returning(*asks.c)
 _WITHDRAW = (
@@ -238,23 +244,28 @@ class Asks:
             return True
         return row.agent_id == asker_of(asker) and row.project_id not in asker.closed
 
-    def answer(self, ask_id: str, text: str, person: str, via: str, *, similar: bool = False) -> list[Row]:
+    def answer(
+        self, ask_id: str, text: str, person: str, via: str, *, similar: bool = False, seen_ms: int | None = None
+    ) -> list[Row]:
         """Answer an ask, and those like it of the same agent if `similar`; the answered ones, it first.
 
-        The first answer counts: whoever comes later is told whose that was. The caller vouches for `person`.
+        The first answer counts: whoever comes later is told whose that was. The caller vouches for `person`. A decision
+        about several is about those that the person has seen: none that were asked after `seen_ms`.
         """
         found = self.of(ask_id)
+        if similar and found.kind in DECIDED and seen_ms is None:
+            raise ValidationFailed("nobody decides about what they have not seen", hint="give seen_ms, as listed")
         if via == AT_CLIENT and found.kind not in ("question", "elicitation"):
             # It comes through the agent's own connection, which cannot vouch for a person where rights depend on it.
             raise PermissionDenied(f"the agent's own client cannot decide on {found.kind}s", layer="principal")
         decision = read_decision(text) if found.kind in DECIDED else None
         if decision is not None and decision.verdict == "later":
             # Not now is not no: it stays open, and whoever waits is told to come back.
-            return self._settle(found, _LATER, {}, similar=similar)
+            return self._settle(found, _LATER, {}, similar=similar, seen_ms=seen_ms)
         if decision is not None and decision.for_s is not None:
             agree_in_advance(self.tx, self.tenant, found, decision.for_s, person)
         given = {"given": asdict(read_answer(text, found.options)), "person": person, "through": via}
-        rows = self._settle(found, _ANSWER, given, similar=similar)
+        rows = self._settle(found, _ANSWER, given, similar=similar, seen_ms=seen_ms)
         for row in rows:
             self._follow(row)
         return rows
@@ -269,12 +280,15 @@ class Asks:
             )
         return self._settle(found, _WITHDRAW, {"person": person, "through": via}, similar=similar)
 
-    def _settle(self, found: Row, change: sa.Executable, values: dict[str, Any], *, similar: bool) -> list[Row]:
+    def _settle(
+        self, found: Row, change: sa.Executable, values: dict[str, Any], *, similar: bool, seen_ms: int | None = None
+    ) -> list[Row]:
         """Do this to the ask, and to those like it; those to which it was done, it first. Conflict if it is over."""
         ids = [found.id]
         if similar:
             alike = {"of_agent": found.agent_id, "batch": found.batch_key, "of_kind": found.kind}
-            locked = self.tx.all(_LOCK_ALIKE, {"of_tenant": self.tenant, **alike})
+            until_ms = now_ms(self.tx) if seen_ms is None else seen_ms
+            locked = self.tx.all(_LOCK_ALIKE, {"of_tenant": self.tenant, "until_ms": until_ms, **alike})
             ids += [row.id for row in locked if row.id != found.id]
         rows: list[Row] = []
         for ask_id in ids:
@@ -312,7 +326,10 @@ class Asks:
     def withdraw(self, ask_id: str) -> Row | None:
         """Take an ask back that nobody needs answered any more; None if it was not open."""
         row = self.tx.one(_WITHDRAW, {"of_tenant": self.tenant, "ask_id": ask_id, "person": None, "through": None})
-        self._wake([] if row is None else [row])
+        if row is not None:
+            jobs, key = Jobs(self.tx, self.tenant), f"ask-withdrawn:{row.id}"
+            jobs.defer(TELL_WITHDRAWN, {"ask_id": row.id}, key=key, queue=QUEUE, attempts=ATTEMPTS)
+            self._wake([row])
         return row
 
     def expire(self) -> Sequence[Row]:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from rookery.asks.store import Asks, Row, wake_name
 from rookery.asks.tables import OPEN, asks
-from rookery.core.errors import DatabaseError, NotFound
+from rookery.core.errors import NotFound, RookeryError
 from rookery.db.database import Database
 from rookery.db.tx import Tx
 
@@ -62,6 +62,11 @@ class Lookout:
         self._looking.cancel()
         await asyncio.gather(self._looking, return_exceptions=True)
 
+    @property
+    def over(self) -> bool:
+        """Whether something has ended it."""
+        return self._looking.done()
+
     def check(self) -> None:
         """Raise what has ended the lookout, if anything has."""
         if self._looking.done():
@@ -88,9 +93,12 @@ class Lookout:
                 async with asyncio.timeout(LOOK_S - calm_s):
                     await self._stirred.wait()
             self._stirred.clear()
-            # Out of reach for a while; the questions are safe where they are.
-            with contextlib.suppress(DatabaseError):
+            try:
                 await self._see()
+            except RookeryError as error:
+                # Out of reach for a while; the questions are safe where they are.
+                if not error.retryable:
+                    raise
 
     async def _see(self) -> None:
         """Call those for whom something has changed."""
@@ -116,7 +124,7 @@ _LOOKOUTS: dict[tuple[Database, asyncio.AbstractEventLoop], Lookout] = {}
 async def watched(database: Database, ask_id: str) -> AsyncGenerator[tuple[Lookout, Waiter]]:
     """Somebody who is called as soon as there is news of the ask."""
     here = (database, asyncio.get_running_loop())
-    if here not in _LOOKOUTS:
+    if here not in _LOOKOUTS or _LOOKOUTS[here].over:
         _LOOKOUTS[here] = Lookout(database)
     lookout, waiter = _LOOKOUTS[here], Waiter()
     lookout.add(ask_id, waiter)
@@ -124,7 +132,8 @@ async def watched(database: Database, ask_id: str) -> AsyncGenerator[tuple[Looko
         yield lookout, waiter
     finally:
         if lookout.remove(ask_id, waiter):
-            del _LOOKOUTS[here]
+            if _LOOKOUTS.get(here) is lookout:
+                del _LOOKOUTS[here]
             await lookout.end()
 
 
@@ -168,8 +177,8 @@ async def _read(database: Database, tenant: str, ask_id: str, waiter: Waiter, *,
     waiter.called.clear()
     try:
         row = await database.read(lambda tx: Asks(tx, tenant).find(ask_id))
-    except DatabaseError:
-        if last:
+    except RookeryError as error:
+        if last or not error.retryable:
             raise
         await asyncio.sleep(LOOK_S)
         waiter.called.set()

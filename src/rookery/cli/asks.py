@@ -54,10 +54,22 @@ def answer(ask: str, text: tuple[str, ...], similar: bool, dismiss: bool, home: 
     if dismiss == bool(text):
         raise click.UsageError("give an answer, or --dismiss")
     told: dict[str, Any] = {"dismiss": True} if dismiss else {"answer": " ".join(text)}
+    if similar and not dismiss:
+        told["seen_ms"] = _seen(home, ask, quiet=as_json)
     found = call_as_owner(home, "answer_ask", {"ask_id": ask, "similar": similar, **told})["asks"]
     listing(found, DECIDED, as_json=as_json)
     if not as_json and any(each["put_off"] for each in found):
         click.echo("\nit stays open; the agent comes back for the answer")
+
+
+def _seen(home: str | None, ask: str, *, quiet: bool) -> int:
+    """When the newest was asked of those that are decided together; they are shown, unless `quiet`."""
+    one = _one(home, ask)
+    those = call_as_owner(home, "list_asks", {"limit": 200})["asks"]
+    alike = [each for each in those if all(each[part] == one[part] for part in ("agent", "kind", "subject"))]
+    for each in () if quiet else alike:
+        _what_for(each)
+    return max([one["created_ms"], *(each["created_ms"] for each in alike)])
 
 
 def _one(home: str | None, ask: str) -> dict[str, Any]:
@@ -68,7 +80,7 @@ def _one(home: str | None, ask: str) -> dict[str, Any]:
 
 def _show(ask: dict[str, Any], *, as_json: bool) -> None:
     """One ask with everything about it; what it is about, line by line."""
-    context = ask["context"].splitlines()
+    context = ask["context"].split("\n")
     if as_json or len(context) < 2:
         fields(ask, as_json=as_json)
         return
@@ -80,8 +92,8 @@ def _show(ask: dict[str, Any], *, as_json: bool) -> None:
 
 def _what_for(ask: dict[str, Any]) -> None:
     """The first lines of what a decision is about: nobody should agree to what they have not seen."""
-    lines = ask["context"].splitlines()
-    if ask["kind"] in ("question", "elicitation") or not lines:
+    lines = ask["context"].split("\n")
+    if ask["kind"] in ("question", "elicitation") or lines == [""]:
         return
     click.echo(f"\n{ask['short']}")
     for line in lines[:SHOWN_LINES]:

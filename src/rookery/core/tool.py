@@ -164,14 +164,15 @@ def tool(
     deprecated: bool = False,
     open_world: bool | None = None,
     inline: bool = False,
+    outline: bool = True,
     timeout_s: float = DEFAULT_TIMEOUT_S,
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Declare the decorated handler as a tool.
 
     `requires` names a service without which the tool is hidden; `needs` names a setting or extra without which it
     stays listed and its handler says what is missing. `open_world` is False for external handlers that touch nothing
-    but files of this machine. `inline` is for handlers that touch neither database nor
-    files: they run on the event loop.
+    but files of this machine. `inline` is for handlers that touch neither database nor files: they run on the event
+    loop. Without `outline` no schema of the result is listed, for which agents would pay and which they see anyway.
     """
 
     def declare(handler: Callable[..., Any]) -> Tool:
@@ -215,7 +216,7 @@ def tool(
             handler=handler,
             input_schema=compact_schema(given, "validation"),
             # People read results in the console and at the command line, which need no outline of them.
-            output_schema={} if principals == "people" else compact_schema(result, "serialization"),
+            output_schema={} if principals == "people" or not outline else compact_schema(result, "serialization"),
             module=handler.__module__,
             right=handler.__name__,
         )

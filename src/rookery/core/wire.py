@@ -5,6 +5,8 @@ from typing import Any, cast
 from rookery.core.tool import Tool
 
 Json = dict[str, Any]
+SOME_OBJECT = {"type": "object"}
+"""Every result is one."""
 
 
 def wire_form(tool: Tool) -> Json:
@@ -13,29 +15,31 @@ def wire_form(tool: Tool) -> Json:
         "name": tool.name,
         "title": tool.title if tool.title != _spelled(tool.name) else None,
         "description": tool.description,
-        "inputSchema": _arguments(tool.input_schema, for_people=tool.principals == "people"),
-        "outputSchema": tool.output_schema or None,
+        "inputSchema": _arguments(tool.input_schema),
+        "outputSchema": tool.output_schema if tool.output_schema not in ({}, SOME_OBJECT) else None,
         "annotations": _hints(tool),
     }
     return {key: value for key, value in shown.items() if value is not None}
+
+
+LEAST = (("minLength", 1), ("minimum", 0), ("minimum", 1))
 
 
 def _spelled(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _arguments(node: Json, *, for_people: bool) -> Json:
-    """A schema without empty defaults, since absent says the same, and without saying that a text must not be empty.
-
-    How long a text may be is told to those who write texts: agents.
+def _arguments(node: Json) -> Json:
+    """A schema without empty defaults, since absent says the same, and without saying that nothing is too little or how
+    long a text may be: whoever goes beyond is told.
     """
 
     def inner(below: Any) -> Any:
-        return _arguments(cast(Json, below), for_people=for_people) if isinstance(below, dict) else below
+        return _arguments(cast(Json, below)) if isinstance(below, dict) else below
 
     out: Json = {}
     for key, value in node.items():
-        if (key == "default" and not value) or (key, value) == ("minLength", 1) or (key == "maxLength" and for_people):
+        if (key == "default" and not value) or key == "maxLength" or (key, value) in LEAST:
             continue
         if key == "properties":
             out[key] = {name: inner(field) for name, field in cast(Json, value).items()}

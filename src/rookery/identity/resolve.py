@@ -145,7 +145,8 @@ class Resolver:
         ends = [] if token is None or token.expires_ms is None else [token.expires_ms]
         if token is not None and token.outside:
             shared = self._shared(store, binding, token, Visitor(token.holder, store.closed_to(None)), ends)
-            actor = Actor(kind="external", subject=token.holder, **shared)
+            # Whoever is none of ours is asked for before it destroys anything.
+            actor = Actor(kind="external", subject=token.holder, mode="act", **shared)
         elif binding.as_owner or (token is not None and token.person):
             person = store.person(token.holder) if token is not None else store.owner()
             shared = self._shared(store, binding, token, Visitor(person.id, NOTHING), ends)

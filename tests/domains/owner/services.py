@@ -106,6 +106,8 @@ class GitHub:
         if seen.headers.get("authorization") != "Bearer s3cr3t":
             return said(401, {"message": "Bad credentials"})
         parts = urlsplit(seen.path)
+        if parts.path == "/user":
+            return said(200, {"login": self.author})
         rest = parts.path.removeprefix("/repos/ada/shop/issues").strip("/").split("/")
         if seen.method == "GET":
             return self._listed(parse_qs(parts.query), seen.headers.get("if-none-match"))

@@ -1,6 +1,7 @@
 """Real processes: an agent's call waits until its owner has approved it by `rookery answer`, beside `rookery up`."""
 
 import json
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,7 +44,8 @@ def decide(place: Place, ask: dict[str, Any], words: str) -> None:
 
 
 def test_a_denied_call_tells_the_agent_why(place: Place, client: Client) -> None:
-    wanted = client.ask_tool("save_memory", key="colour", content="red")
+    # A no is the answer to the same call for a while, by whichever client it comes.
+    wanted = client.ask_tool("save_memory", key=f"colour-{secrets.token_hex(4)}", content="red")
     decide(place, the_ask(place), "deny: we like green")
     refused = outcome(client.answer_to(wanted))["error"]
     assert (refused["code"], refused["layer"]) == ("PERMISSION_DENIED", "gate")

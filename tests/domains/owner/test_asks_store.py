@@ -112,7 +112,8 @@ def test_a_batch_key_of_the_callers_own_decides_what_is_alike(reception: Recepti
     row = reception.rows()[0]
     (other,) = change(reception, lambda store: store.similar(row))
     assert other.question == "delete b?"
-    assert len(change(reception, lambda store: store.answer(row.id, "yes", "per-1", "cli", similar=True))) == 2
+    how = {"similar": True, "seen_ms": other.created_ms}
+    assert len(change(reception, lambda store: store.answer(row.id, "yes", "per-1", "cli", **how))) == 2
 
 
 def test_a_digest_is_the_same_for_the_same_values_only() -> None:
@@ -173,7 +174,7 @@ def test_asks_are_found_without_looking_at_those_of_years(reception: Reception) 
         (lambda store: store.of(row.id[:8]), "asks_short"),
         (lambda store: store.open_of("agt-1"), "asks_open"),
         (lambda store: store.similar(row), "asks_open"),
-        (lambda store: store.answer(row.id, "later", "owner", "cli", similar=True), "asks_open"),
+        (lambda store: store.answer(row.id, "later", "owner", "cli", similar=True, seen_ms=10**13), "asks_open"),
     ):
         assert index in plans(reception, work)
 

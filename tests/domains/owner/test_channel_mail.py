@@ -62,7 +62,7 @@ async def test_a_mail_arrives_as_it_was_written() -> None:
         mail = message_from_bytes(post.mails[0], policy=policy.default)
         assert (mail["Subject"], mail["Bcc"]) == ("Grüße Bcc: eve@example.org", None)
         assert (mail["To"], mail["Message-ID"]) == ("ada@example.org", ref)
-        assert mail.get_content().strip().splitlines() == ["Zeile 1", ".", "Zeile ✓", "", "— ada"]
+        assert mail.get_content().strip().splitlines() == ["│ Zeile 1", "│ .", "│ Zeile ✓", "", "— ada"]
         assert [line for line in post.commands if line.startswith("RCPT")] == ["RCPT TO:<ada@example.org>"]
 
 

@@ -112,3 +112,15 @@ async def test_what_was_answered_meanwhile_is_told_instead_of_taken_back(recepti
     await reception.answer(row)
     assert (await reception.call(reception.ada, "check_answer", ask_id=row.id, withdraw=True)).answer == "green"
     assert reception.row(row.id).told_ms is not None
+
+
+@pytest.mark.parametrize("kind", ["approval", "schedule", "verdict"])
+async def test_who_waits_for_a_decision_is_never_told_to_decide_itself(reception: Reception, kind: Kind) -> None:
+    ada, database = reception.ada, reception.platform.database
+    new = NewAsk(kind=kind, agent_id=ada.agent or "", question="May it?")
+    row = database.direct(lambda tx: Asks(tx, ada.tenant).open(new)[0], write=True)
+    shown = await reception.call(ada, "check_answer", ask_id=row.id)
+    assert (shown.status, shown.note) == ("open", "Not decided yet: do other work and call again.")
+    reception.pass_hours(100)
+    shown = await reception.call(ada, "check_answer", ask_id=row.id)
+    assert (shown.status, "judgement" in shown.note) == ("expired", False)

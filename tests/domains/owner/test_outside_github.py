@@ -47,11 +47,13 @@ async def test_what_others_write_is_no_answer(outside: Outside, github: GitHub) 
         github.writes(99, "1")
         github.writes(1, "> 1\n> 2")
         github.writes(1, "Noted.\n\n<!-- rookery -->")
+        github.writes(1, "1\n\n<!-- rookery:0f3a -->")
+        github.writes(1, "1\n\n> <!-- rookery:0f3a -->")
         github.writes(1, None)
         github.comments += [{"id": "x", "updated_at": "2999-01-02T00:00:00Z"}]
-        await until(lambda: cursor(outside)["id"] >= 9006)
+        await until(lambda: cursor(outside)["id"] >= 9008)
         assert outside.row(ask_id).status == "open"
-        assert len(github.comments) == 7
+        assert len(github.comments) == 9
         outside.answer(ask_id, "2")
         await settled(outside.platform)
     assert outside.row(ask_id).answered_via == "cli"
@@ -77,9 +79,38 @@ async def test_the_owners_comment_is_the_answer(outside: Outside, github: GitHub
         await settled(outside.platform)
     row = outside.row(ask_id)
     assert (row.answer, row.answered_by, row.answered_via) == (answer, "owner", "github")
-    assert [comment["body"].splitlines()[0][:6] for comment in github.comments[1:]] == ["Noted."]
+    assert [comment["body"].splitlines()[1][:6] for comment in github.comments[1:]] == ["Noted."]
     assert github.issues[0]["state"] == "closed"
     assert len(outside.answers()) == 1
+
+
+async def test_a_login_that_is_the_tokens_own_account_is_warned_of(outside: Outside) -> None:
+    async with web_server() as web:
+        github = GitHub(web)
+        for author, login, warned in (("ADA", "ada", True), ("rookery-bot", "ada", False), ("ada", None, False)):
+            github.author = author
+            config = {key: value for key, value in {**github.config, "login": login}.items() if value is not None}
+            given = {"action": "set", "channel_type": "github", "config": config}
+            done = await outside.fleet.call(outside.owner, "configure_notifications", **given)
+            told = (done.model_extra or {}).get("warning", "")
+            assert ("own account" in told) == warned
+        web.act = None
+        web.says("/user", 500)
+        given = {"action": "set", "channel_type": "github", "config": github.config}
+        done = await outside.fleet.call(outside.owner, "configure_notifications", **given)
+        assert "warning" not in (done.model_extra or {})
+
+
+async def test_a_reply_of_ours_mentions_nobody(outside: Outside, github: GitHub) -> None:
+    async with running_worker(outside.platform):
+        outside.ask(options=["@bob <!--\n```\nsee", "blue"])
+        await until(lambda: github.issues)
+        github.writes(1, "1")
+        await settled(outside.platform)
+    lines = github.comments[1]["body"].split("\n")
+    assert (set(lines[0]), lines[0]) == ({"`"}, lines[2])
+    assert lines[1] == "Noted. Option 1: @bob <!-- ``` see"
+    assert lines[0] not in lines[1]
 
 
 async def test_of_two_comments_the_first_counts_and_the_second_is_told_so(outside: Outside, github: GitHub) -> None:

@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from rookery.asks.tables import asks
 from rookery.domains.owner.hooks import answer_by_link
 from rookery.domains.owner.notify_tables import notification_deliveries
-from rookery.domains.owner.outside_links import TOKEN_BYTES, link_base
+from rookery.domains.owner.outside_links import LASTS_MS, TOKEN_BYTES, link_base
+from rookery.domains.owner.outside_tables import ask_links
 from rookery.settings import Settings
 from tests.domains.owner.outside import LINK, Outside
 from tests.domains.owner.telling import HERE
@@ -87,7 +88,7 @@ async def test_looking_changes_nothing(outside: Outside) -> None:
         shown = pages[0].page or ""
         assert "Question from default" in shown
         assert "The &lt;button&gt;." in shown
-        assert '<button name="choice" value="2">2. blue</button>' in shown
+        assert '<button name="choice" value="2">2. <bdi>blue</bdi></button>' in shown
         assert "<script" not in shown
         assert outside.state() == before
 
@@ -165,12 +166,50 @@ async def test_what_is_no_answer_uses_nothing_up(outside: Outside) -> None:
         assert outside.row(ask_id).answer == {"text": "blue", "option": 2}
 
 
+async def test_words_beside_a_button_are_never_left_out(outside: Outside) -> None:
+    async with web_server() as web:
+        ask_id, token = await outside.linked(web, kind="approval", question="May it?")
+        for choice in ("1", "3", "4"):
+            refused = await outside.post(ask_id, token, choice=choice, text="only on staging")
+            assert (refused.status, "without a condition" in (refused.page or "")) == (400, True)
+        assert outside.row(ask_id).status == "open"
+        assert outside.row(ask_id).later_ms is None
+        ask_id, token = await outside.linked(web)
+        assert (await outside.post(ask_id, token, choice="2", text="but darker")).status == 200
+        assert outside.row(ask_id).answer == {"text": "blue: but darker", "option": None}
+
+
+@pytest.mark.parametrize("config", [{"links": "yes"}, {"secret": "s3cr3t"}])
+async def test_a_link_that_was_sent_before_the_channel_was_set_anew_is_over(outside: Outside, config: Any) -> None:
+    async with web_server() as web:
+        ask_id, token = await outside.linked(web, kind="schedule")
+        await outside.configure(outside.owner, "disable", "webhook")
+        await outside.configure(outside.owner, "enable", "webhook")
+        assert (await outside.get(ask_id, token)).status == 200
+        await outside.configure(outside.owner, "set", "webhook", config={"url": f"{web.url}/new", **config})
+        for answer in (await outside.get(ask_id, token), await outside.post(ask_id, token, choice="1")):
+            assert (answer.status, "answers nothing any more" in (answer.page or "")) == (410, True)
+        assert outside.row(ask_id).status == "open"
+        other, fresh = await outside.linked(web, question="Another?")
+        await outside.configure(outside.agent, "set", "webhook", config={"url": web.url})
+        assert (await outside.get(other, fresh)).status == 200
+
+
+async def test_a_link_is_over_after_a_week_however_long_the_ask_is_open(outside: Outside) -> None:
+    async with web_server() as web:
+        ask_id, token = await outside.linked(web, kind="schedule", open_for_ms=10**12)
+        outside.change(sa.update(ask_links).values(created_ms=ask_links.c.created_ms - LASTS_MS + 60_000))
+        assert (await outside.get(ask_id, token)).status == 200
+        outside.change(sa.update(ask_links).values(created_ms=ask_links.c.created_ms - 60_000))
+        assert (await outside.post(ask_id, token, choice="1")).status == 410
+
+
 async def test_later_is_not_no_and_a_refusal_has_its_reason(outside: Outside) -> None:
     async with web_server() as web:
         ask_id, token = await outside.linked(web, kind="approval", question="May it?")
         later = await outside.post(ask_id, token, choice="3")
         assert (later.status, "stays open" in (later.page or "")) == (200, True)
-        assert (outside.row(ask_id).status, outside.answers()) == ("open", [])
+        assert (outside.row(ask_id).status, [event.name for event in outside.events]) == ("open", ["AskPutOff"])
         assert (await outside.post(ask_id, token, text="perhaps")).status == 400
         assert (await outside.post(ask_id, token, choice="2", text="not on Fridays")).status == 200
         assert outside.row(ask_id).answer["text"] == "deny: not on Fridays"

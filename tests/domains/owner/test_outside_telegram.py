@@ -276,14 +276,15 @@ async def test_a_bug_in_listening_is_tried_again_and_then_follows_a_pause(
     assert outside.row(ask_id).answer["option"] == 2
 
 
-async def test_a_message_whose_number_was_never_written_down_says_what_it_is_about(
+async def test_a_message_whose_number_was_never_written_down_has_buttons_all_the_same(
     outside: Outside, telegram: Telegram
 ) -> None:
     async with running_worker(outside.platform):
         ask_id = outside.ask()
         await until(lambda: telegram.offsets)
         outside.change(sa.text("UPDATE notification_deliveries SET external_ref = NULL"))
-        telegram.replies(1, "2")
+        telegram.replies(1, "1")
+        telegram.presses(1, 2)
         await settled(outside.platform)
     assert outside.row(ask_id).answer["option"] == 2
 

@@ -8,14 +8,14 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from rookery.asks.answering import misleading
 from rookery.asks.store import Asks, NewAsk, Row, asker_of, digest_of
-from rookery.asks.tables import ANSWERED, OPEN, STATUSES, WITHDRAWN
+from rookery.asks.tables import ANSWERED, OPEN, STATUSES
 from rookery.core.actor import Actor
 from rookery.core.context import Context
 from rookery.core.errors import PermissionDenied
 from rookery.core.tool import ToolInput, ToolOutput, tool
 from rookery.db.clock import now_ms
 from rookery.domains.owner.ask_inquiry import MAX_ANSWER, Inquiry
-from rookery.domains.owner.asks_shown import listed, outcome, told
+from rookery.domains.owner.asks_shown import EVENTS, listed, outcome, told
 from rookery.identity.store import IdentityStore
 
 MAX_QUESTION, MAX_CONTEXT, MAX_ID = 4_000, 20_000, 64
@@ -23,8 +23,6 @@ MAX_OPTIONS, MAX_OPTION = 20, 200
 LEAST_S, USUAL_S, MOST_S = 60.0, 120.0, 600.0
 MAX_LISTED, USUALLY_LISTED = 200, 50
 OUR_NAME = re.compile(r"ses[-_][0-9a-f]{24,32}")
-EVENTS = {ANSWERED: "AskAnswered", WITHDRAWN: "AskWithdrawn", OPEN: "AskPutOff"}
-"""What is told of an ask to which a person has done something, by how it stands then."""
 
 
 def _worded(limit: int) -> AfterValidator:
@@ -103,6 +101,7 @@ class AnswerAsk(ToolInput):
     ask_id: Annotated[str, _worded(MAX_ID)] = Field(description="Id")
     answer: Annotated[str, _worded(MAX_ANSWER)] | None = Field(None, description="Number or text")
     similar: bool = Field(False, description="Also its like")
+    seen_ms: int | None = Field(None, description="No later ones")
     dismiss: bool = Field(False, description="No answer")
 
     @model_validator(mode="after")
@@ -204,7 +203,7 @@ def answer_ask(ctx: Context, args: AnswerAsk) -> Answered:
     if args.answer is None:
         rows = store.dismiss(args.ask_id, person, actor.source, similar=args.similar)
     else:
-        rows = store.answer(args.ask_id, args.answer, person, actor.source, similar=args.similar)
+        rows = store.answer(args.ask_id, args.answer, person, actor.source, similar=args.similar, seen_ms=args.seen_ms)
     for row in rows:
         _publish(ctx, EVENTS[row.status], row)
     return Answered(asks=listed(ctx.tx, actor.tenant, rows))

@@ -1,13 +1,19 @@
-"""The job behind asks: it ends those that nobody has answered in time, and forgets those that are long over."""
+"""The jobs behind asks: one ends those that nobody has answered in time, the other tells which were taken back."""
 
-from rookery.asks.store import ATTEMPTS, EXPIRE, QUEUE, Asks
+from rookery.asks.store import ATTEMPTS, EXPIRE, QUEUE, TELL_WITHDRAWN, Asks
+from rookery.asks.tables import WITHDRAWN
 from rookery.db.tx import Tx
+from rookery.domains.owner.asks_shown import EVENTS
 from rookery.jobs.kinds import Finish, JobArgs, job
 from rookery.jobs.running import Running
 
 
 class ExpireArgs(JobArgs):
     """Nothing: whatever is over is ended."""
+
+
+class WithdrawnArgs(JobArgs):
+    ask_id: str
 
 
 @job(EXPIRE, queue=QUEUE, attempts=ATTEMPTS)
@@ -25,3 +31,12 @@ async def expire_asks(job: Running, args: ExpireArgs) -> Finish:
             job.publish("AskExpired", subject=row.id, kind=row.kind, agent=row.agent_id)
 
     return finish
+
+
+@job(TELL_WITHDRAWN, queue=QUEUE, attempts=ATTEMPTS)
+async def tell_withdrawn(job: Running, args: WithdrawnArgs) -> Finish:
+    """Tell the other domains that an ask was taken back, by somebody who had only a transaction at hand."""
+    row = await job.read(lambda tx: Asks(tx, job.tenant).find(args.ask_id))
+    if row is not None and row.status == WITHDRAWN:
+        job.publish(EVENTS[WITHDRAWN], subject=row.id, kind=row.kind, agent=row.agent_id, session=row.session)
+    return None

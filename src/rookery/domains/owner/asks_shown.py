@@ -5,13 +5,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rookery.asks.answering import numbered
-from rookery.asks.store import SHORT_ID, Row
+from rookery.asks.store import DECIDED, SHORT_ID, Row
 from rookery.asks.tables import ANSWERED, EXPIRED, OPEN, WITHDRAWN
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
+from rookery.domains.owner.channel_notice import Notice
 from rookery.identity.store import IdentityStore
 
 AGAIN = "You had this answer already. The same words count as the same question for 10 minutes."
+EVENTS = {ANSWERED: "AskAnswered", WITHDRAWN: "AskWithdrawn", OPEN: "AskPutOff"}
+"""What is told of an ask to which a person has done something, by how it stands then."""
+UNDECIDED = "Not decided yet: do other work and call again."
 LATER = "No answer yet: use your best judgement. The question stays open; check_answer shows the answer when it comes."
 
 
@@ -34,10 +38,14 @@ def outcome(row: Row, now: int, *, repeated: bool = False) -> dict[str, Any]:
             "answered_ms": row.answered_ms,
             **({"note": AGAIN} if repeated else {}),
         }
-    return {
-        **shown,
-        "note": LATER if status == OPEN else f"Nobody will answer, {_ended(row)}: use your best judgement.",
-    }
+    return {**shown, "note": _note(row, status)}
+
+
+def _note(row: Row, status: str) -> str:
+    """What the asker does without an answer. Of what needs a yes nobody else is the judge."""
+    if row.kind in DECIDED:
+        return UNDECIDED if status == OPEN else f"Nobody decided, {_ended(row)}: work without it."
+    return LATER if status == OPEN else f"Nobody will answer, {_ended(row)}: use your best judgement."
 
 
 def _ended(row: Row) -> str:
@@ -73,6 +81,7 @@ def listed(tx: Tx, tenant: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
             "context": row.context,
             "subject": row.subject,
             "session": row.session,
+            "created_ms": row.created_ms,
             "waited_s": max(0, (row.answered_ms or now) - row.created_ms) // 1000,
             "expires_ms": row.expires_ms,
             "similar": max(0, alike[row.agent_id, row.kind, row.batch_key] - 1),
@@ -84,3 +93,19 @@ def listed(tx: Tx, tenant: str, rows: Sequence[Row]) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def ask_notice(ask: Row, sender: str = "", delivery: str = "") -> Notice:
+    """The ask as channels tell it."""
+    return Notice(
+        delivery=delivery,
+        about="ask",
+        id=ask.id,
+        title=f"{ask.kind.capitalize()}{f' from {sender}' if sender else ''}: {ask.question}"[:200],
+        text=ask.question,
+        level="warning",
+        sender=sender,
+        options=tuple(str(option) for option in ask.options or ()),
+        context=ask.context,
+        decides=ask.kind in DECIDED,
+    )

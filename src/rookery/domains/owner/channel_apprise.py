@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from rookery.core.errors import ValidationFailed
+from rookery.domains.owner.channel_frames import Fit
 from rookery.domains.owner.channel_notice import Notice
 from rookery.outgoing.client import GuardedClient
 from rookery.outgoing.services import check_service, is_installed, tell_service
@@ -17,5 +18,6 @@ async def check_apprise(client: GuardedClient, config: Mapping[str, str]) -> Non
 
 async def apprise(client: GuardedClient, config: Mapping[str, str], notice: Notice) -> str | None:
     """Told by one service; what that calls the message is not known."""
-    await tell_service(client.allow, config["url"], title=notice.headline, body=notice.body(), level=notice.level)
+    body = notice.told(Fit()).text
+    await tell_service(client.allow, config["url"], title=notice.headline, body=body, level=notice.level)
     return None

@@ -8,7 +8,19 @@ from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
 from rookery.core.errors import RateLimited, ServiceUnavailable, ValidationFailed
-from rookery.domains.owner.channel_notice import Notice, cut
+from rookery.domains.owner.channel_frames import (
+    Fit,
+    bare,
+    chat_fence,
+    cut,
+    in_bytes,
+    margin,
+    markdown_fence,
+    one_line,
+    units,
+    without_marks,
+)
+from rookery.domains.owner.channel_notice import Notice
 from rookery.outgoing.client import Answer, GuardedClient
 
 Config = Mapping[str, str]
@@ -16,6 +28,14 @@ COLOURS = {"info": 0x3498DB, "success": 0x2ECC71, "warning": 0xF39C12, "error": 
 PRIORITIES = {"info": 3, "success": 3, "warning": 4, "error": 5}
 DISCORD_HOSTS = ("discord.com", "discordapp.com")
 MAX_REF = 200
+DISCORD_TITLE = 256
+DISCORD = Fit(limit=4096, size=units, frame=chat_fence)
+SLACK = Fit(limit=30_000, size=lambda text: len(_slack_text(text)), frame=chat_fence, titled=True)
+TELEGRAM = Fit(limit=4096, size=units, frame=bare, titled=True)
+WHATSAPP = Fit(limit=4096, size=units, frame=chat_fence, titled=True)
+SIGNAL = Fit(limit=6000, frame=margin, titled=True)
+NTFY = Fit(limit=4000, size=in_bytes, frame=margin)
+GITHUB = Fit(limit=60_000, size=units, frame=markdown_fence)
 _REPO = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 SLACK_PASSING = ("ratelimited", "rate_limited", "fatal_error", "internal_error", "service_unavailable")
 SLACK_LASTING = (
@@ -28,8 +48,8 @@ async def discord(client: GuardedClient, config: Config, notice: Notice) -> str 
     """A webhook of a channel. Nobody is mentioned, whatever the text says."""
     await check_discord(client, config)
     embed = {
-        "title": notice.headline,
-        "description": notice.body(4000),
+        "title": without_marks(cut(notice.headline, DISCORD_TITLE, lambda text: len(without_marks(text)))),
+        "description": notice.told(DISCORD).text,
         "color": COLOURS[notice.level],
     }
     address = config["webhook_url"]
@@ -49,7 +69,7 @@ async def check_discord(client: GuardedClient, config: Config) -> None:
 
 async def slack(client: GuardedClient, config: Config, notice: Notice) -> str | None:
     """A bot's message, or an incoming webhook. Signs that would mention people are taken literally."""
-    text = f"*{_slack_text(notice.headline)}*\n{_slack_text(notice.body(30_000))}"
+    text = _slack_text(notice.told(SLACK).text)
     if "bot_token" not in config or "channel" not in config:
         await _post(client, "slack", config["webhook_url"], {"text": text, "unfurl_links": False})
         return None
@@ -73,19 +93,23 @@ async def slack(client: GuardedClient, config: Config, notice: Notice) -> str | 
 
 
 async def telegram(client: GuardedClient, config: Config, notice: Notice) -> str | None:
-    """A bot's message, as plain text: marks in it mean nothing."""
+    """A bot's message, as plain text: marks in it mean nothing. What an agent wrote stands in a block of its own."""
+    told = notice.told(TELEGRAM)
     hint = "\n\nPress a button, or reply to this message." if notice.answerable else ""
+    if hint and told.cut and notice.decides:
+        hint = "\n\nHere it can be denied or put off."
     sent: dict[str, Any] = {
         "chat_id": config["chat_id"],
-        "text": cut(f"{notice.headline}\n\n", 300) + notice.body(3600) + hint,
+        "text": told.text + hint,
+        "entities": [{"type": "pre", "offset": 0, "length": units(told.said)}],
         # What fetches previews would open the link.
         "link_preview_options": {"is_disabled": True},
     }
-    if notice.answerable and notice.options:
+    if notice.answerable and told.choices:
         # Counted from 1, as whoever reads the answer counts.
         rows = [
-            [{"text": cut(f"{number}. {option}", 60), "callback_data": f"a:{notice.id}:{number}"}]
-            for number, option in enumerate(notice.options, 1)
+            [{"text": cut(f"{number}. {one_line(option)}", 60), "callback_data": f"a:{notice.id}:{number}"}]
+            for number, option in told.choices
         ]
         sent["reply_markup"] = {"inline_keyboard": rows}
     answer = await _post(client, "telegram", telegram_address(config, "sendMessage"), sent)
@@ -111,7 +135,7 @@ async def whatsapp(client: GuardedClient, config: Config, notice: Notice) -> str
         "messaging_product": "whatsapp",
         "to": config["recipient_phone"],
         "type": "text",
-        "text": {"body": f"{notice.headline}\n\n{notice.body(3700)}"},
+        "text": {"body": notice.told(WHATSAPP).text},
     }
     answer = await _post(
         client,
@@ -127,7 +151,7 @@ async def signal(client: GuardedClient, config: Config, notice: Notice) -> str |
     """A text by signal-cli's REST server, which usually runs on this machine and then has to be allowed."""
     base = config.get("api_url", "http://localhost:8080").rstrip("/")
     sent = {
-        "message": f"{notice.headline}\n\n{notice.body(5000)}",
+        "message": notice.told(SIGNAL).text,
         "number": config["sender_number"],
         "recipients": [config["recipient_number"]],
     }
@@ -137,12 +161,10 @@ async def signal(client: GuardedClient, config: Config, notice: Notice) -> str |
 async def ntfy(client: GuardedClient, config: Config, notice: Notice) -> str | None:
     """A message to a topic."""
     headers = {"authorization": f"Bearer {config['token']}"} if "token" in config else {}
-    text = notice.body(4000)
     sent = {
         "topic": config["topic"],
         "title": notice.headline,
-        # The server counts bytes, of which a character has up to four.
-        "message": text if len(text.encode()) <= 4000 else notice.body(1000),
+        "message": notice.told(NTFY).text,
         "priority": PRIORITIES[notice.level],
         "tags": [notice.level],
     }
@@ -162,16 +184,32 @@ async def webhook(client: GuardedClient, config: Config, notice: Notice) -> str 
 
 
 async def github(client: GuardedClient, config: Config, notice: Notice) -> str | None:
-    """An issue in a repository."""
+    """An issue in a repository. What an agent wrote mentions nobody and hides nothing."""
     kinds = ["rookery-question", "awaiting-response"] if notice.about == "ask" else ["rookery-notification"]
     named = [label.strip() for label in config.get("labels", "").split(",") if label.strip()]
+    told = notice.told(GITHUB)
+    hint = "A comment denies it or puts it off." if told.cut and notice.decides else "Or answer with a comment."
     sent = {
         "title": notice.headline,
-        "body": notice.body() + ("\n\nOr answer with a comment." if notice.answerable else ""),
+        "body": told.text + (f"\n\n{hint}" if notice.answerable else ""),
         "labels": named or [*kinds, *([notice.level] if notice.about == "notification" else [])],
     }
     answer = await _post(client, "github", github_address(config), sent, github_headers(config))
     return _ref(_inside(answer, "html_url") or _inside(answer, "number"))
+
+
+async def warn_github(client: GuardedClient, config: Config) -> str:
+    """Warn of a login that whoever has the token can write as."""
+    base = config.get("api_url", "https://api.github.com").rstrip("/")
+    if "login" not in config:
+        return ""
+    owner = _inside(await client.request("GET", f"{base}/user", headers=github_headers(config)), "login")
+    if not isinstance(owner, str) or owner.lower() != config["login"].lower():
+        return ""
+    return (
+        "login is the token's own account, so whoever writes with that token answers as you: "
+        "use the token of another account, or leave login out"
+    )
 
 
 def github_address(config: Config) -> str:

@@ -7,11 +7,13 @@ from email.message import EmailMessage
 from typing import cast
 
 from rookery.core.errors import ValidationFailed
+from rookery.domains.owner.channel_frames import Fit
 from rookery.domains.owner.channel_notice import Notice
 from rookery.outgoing.client import GuardedClient
 from rookery.outgoing.mail import MailServer, send_mail
 
 SUBMISSION, TLS_PORT = 587, 465
+MAIL = Fit(limit=1_000_000)
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _ADDRESS = re.compile(rf"(?=.{{1,64}}@.{{1,255}}$){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
@@ -27,7 +29,7 @@ async def email(client: GuardedClient, config: Mapping[str, str], notice: Notice
     message["Subject"] = notice.headline
     message["Message-ID"] = f"<{notice.delivery}@{sender.rpartition('@')[2]}>"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(notice.body())
+    message.set_content(notice.told(MAIL).text)
     await send_mail(client, server, message)
     return cast(str, message["Message-ID"])
 

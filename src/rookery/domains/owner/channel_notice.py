@@ -3,8 +3,30 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rookery.asks.answering import numbered, read_decision
+from rookery.domains.owner.channel_frames import Fit, cut, one_line, visible
+
 Level = Literal["info", "warning", "success", "error"]
-CUT = "… (cut)"
+ROOM = 1200
+"""So much of a message is kept for its title and for what is ours, whatever the channel counts."""
+MAX_LINK = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A notice as one channel tells it."""
+
+    said: str
+    """The words of whoever tells or asks, in their frame."""
+    ours: str
+    """How it is answered, and whose it is."""
+    choices: tuple[tuple[int, str], ...]
+    """What can be chosen here, by its number: no yes to what was cut."""
+    cut: bool
+
+    @property
+    def text(self) -> str:
+        return f"{self.said}\n\n{self.ours}" if self.ours else self.said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +42,8 @@ class Notice:
     sender: str = ""
     options: tuple[str, ...] = ()
     context: str = ""
+    decides: bool = False
+    """Whether a yes gives a right, so that all of it has to be read first."""
     answerable: bool = False
     """Whether answers that come back by the channel count: it is the owner's own, and this is an ask."""
     link: str = field(default="", repr=False)
@@ -28,23 +52,39 @@ class Notice:
     @property
     def headline(self) -> str:
         """One line, at most 200 characters."""
-        title = " ".join(self.title.split()) or f"{self.level}: {' '.join(self.text.split())}"
+        title = one_line(self.title) or f"{self.level}: {one_line(self.text)}"
         return cut(title, 200 if self.title.strip() else 80)
 
-    def body(self, limit: int = 60_000) -> str:
-        """The whole text: with the options of an ask, numbered from 1, and how it is answered. At most `limit` long."""
-        parts = [self.text]
-        if self.context:
-            parts.append(self.context)
-        if self.options:
-            parts.append("\n".join(f"{number}. {option}" for number, option in enumerate(self.options, 1)))
-        end = f"— {self.sender}" if self.sender else ""
+    def told(self, fit: Fit) -> Told:
+        """The whole text: with the options of an ask, numbered from 1, and how it is answered.
+
+        What is too long is cut, and then neither the options nor how it is answered are missing. Whether it is depends
+        on the words and the channel alone.
+        """
+        room = fit.limit - ROOM
+        words = visible("\n\n".join(part for part in (self.text, self.context) if part)).strip()
+        choices = tuple(enumerate(self.options, 1))
+        whole = _joined(words, visible("\n".join(numbered(self.options))))
+        is_cut = fit.framed(whole) > room
+        if is_cut:
+            choices = tuple((number, option) for number, option in choices if not (self.decides and _is_yes(option)))
+            listed = "\n".join(f"{number}. {one_line(option)}" for number, option in choices)
+            offered = cut(listed, room // 2, fit.framed)
+            whole = _joined(cut(words, room - fit.framed(offered), fit.framed), offered)
+        said = fit.frame(_joined(self.headline, whole) if fit.titled else whole)
+        return Told(said, self._ours(is_cut=is_cut), choices, is_cut)
+
+    def _ours(self, *, is_cut: bool) -> str:
+        lines: list[str] = []
         if self.about == "ask":
-            how = f"Answer with: rookery answer {self.id} {'NUMBER or TEXT' if self.options else 'TEXT'}"
-            end = f"{how}\n{f'or here: {self.link}' if self.link else ''}\n{end}".replace("\n\n", "\n")
-        # How to answer must survive the cut.
-        end = f"\n\n{end.strip()}" if end.strip() else ""
-        return cut("\n\n".join(parts), limit - len(end)) + end
+            if is_cut:
+                refused = "It is too long to be approved here." if self.decides else "It is too long for here."
+                lines.append(f"{refused} All of it: rookery asks {self.id}")
+            if not (is_cut and self.decides):
+                lines.append(f"Answer with: rookery answer {self.id} {'NUMBER or TEXT' if self.options else 'TEXT'}")
+            if self.link and len(self.link) <= MAX_LINK:
+                lines.append(f"or here: {self.link}")
+        return "\n".join([*lines, *([f"— {one_line(self.sender)}"] if self.sender else [])])
 
     def as_json(self) -> dict[str, Any]:
         """The same for programs."""
@@ -62,6 +102,9 @@ class Notice:
         return told | ({"link": self.link} if self.link else {})
 
 
-def cut(text: str, limit: int) -> str:
-    """The text, or its beginning with a mark that there was more."""
-    return text if len(text) <= limit else text[: max(limit - len(CUT), 0)] + CUT
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def _is_yes(option: str) -> bool:
+    return read_decision(option).verdict == "yes"

@@ -13,11 +13,13 @@ from rookery.db.tx import Tx
 from rookery.domains.owner.channel_seal import ChannelSeal
 from rookery.domains.owner.notify_tables import SHARED
 from rookery.domains.owner.notify_tables import notification_channels as channels
+from rookery.domains.owner.outside_links import end_links
 from rookery.sealing.keyring import Keyring
 
 Row = sa.Row[Any]
 _MINE = channels.c.tenant == sa.bindparam("of_tenant")
 _OF = sa.select(channels).where(_MINE, channels.c.id == sa.bindparam("the_id"))
+_HELD = _OF.with_for_update(read=True)
 _REACHING = (
     sa.select(channels)
     .where(_MINE, sa.or_(channels.c.agent_id == sa.bindparam("of_agent"), channels.c.agent_id == SHARED))
@@ -37,7 +39,10 @@ class Channels:
     def set(
         self, agent_id: str, channel_type: str, config: dict[str, str], *, enabled: bool, keyring: Keyring | None
     ) -> Row:
-        """Set a channel up, or change it: its config is replaced, and it is on unless `enabled` is False."""
+        """Set a channel up, or change it: its config is replaced, and it is on unless `enabled` is False.
+
+        Links that went by it before answer nothing any more.
+        """
         known = self._find(agent_id, channel_type)
         at = now_ms(self.tx)
         channel_id = known.id if known is not None else new_id("chn")
@@ -54,6 +59,7 @@ class Channels:
         )
         row = self.tx.one(kept.returning(*channels.c))
         assert row is not None
+        end_links(self.tx, self.tenant, channel_id)
         return row
 
     def switch(self, agent_id: str, channel_type: str, *, enabled: bool) -> Row:
@@ -70,9 +76,9 @@ class Channels:
         gone = sa.delete(channels).where(*self._one(agent_id, channel_type)).returning(*channels.c)
         return self._there(self.tx.one(gone), channel_type)
 
-    def find(self, channel_id: str) -> Row | None:
-        """The channel, or None."""
-        return self.tx.one(_OF, {"of_tenant": self.tenant, "the_id": channel_id})
+    def find(self, channel_id: str, *, hold: bool = False) -> Row | None:
+        """The channel, or None. With `hold` nobody changes it before the end of the transaction."""
+        return self.tx.one(_HELD if hold else _OF, {"of_tenant": self.tenant, "the_id": channel_id})
 
     def reaching(self, agent_id: str, *, enabled: bool = False) -> Sequence[Row]:
         """Every channel that an agent's words may go by: its own and those of people; if asked, those that are on."""

@@ -19,6 +19,7 @@ OF_PEOPLE = frozenset({"links", "answers", "login", "user_id"})
 """Keys that mean something only in channels of people, since nobody is answered by another."""
 Send = Callable[[GuardedClient, Mapping[str, str], Notice], Awaitable[str | None]]
 Check = Callable[[GuardedClient, Mapping[str, str]], Awaitable[None]]
+Warn = Callable[[GuardedClient, Mapping[str, str]], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,8 @@ class ChannelKind:
     """The keys that have to be there for answers to be listened for; none: nobody can answer by it."""
     check: Check | None = None
     """What else is looked at before a config is kept; None: whether its addresses may be reached, and no more."""
+    warn: Warn | None = None
+    """What the owner is told who sets up a config that will do, and is unsafe."""
 
     @property
     def keys(self) -> frozenset[str]:
@@ -95,6 +98,7 @@ KINDS: dict[str, ChannelKind] = {
         may=frozenset({"labels", "api_url", "login", "answers"}),
         links=False,
         answers=frozenset({"login"}),
+        warn=channel_http.warn_github,
         environment={"repo": "NOTIFICATION_GITHUB_REPO", "token": "GH_TOKEN"},
     ),
     "apprise": ChannelKind(
@@ -171,6 +175,15 @@ async def check_places(client: GuardedClient, channel_type: str, config: Mapping
     if kind.check is not None:
         with contextlib.suppress(ServiceUnavailable, TimedOut):
             await kind.check(client, config)
+
+
+async def warning_of(client: GuardedClient, channel_type: str, config: Mapping[str, str]) -> str:
+    """What is unsafe about a complete config of a channel of people; nothing if the other side does not say."""
+    kind = kind_of(channel_type)
+    if kind.warn is not None:
+        with contextlib.suppress(RookeryError):
+            return await kind.warn(client, config)
+    return ""
 
 
 async def send_by(

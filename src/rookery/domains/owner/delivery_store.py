@@ -11,6 +11,7 @@ from rookery.asks.tables import OPEN, asks
 from rookery.core.ids import new_id
 from rookery.db.clock import DbNow, now_ms
 from rookery.db.tx import Tx
+from rookery.domains.owner.asks_shown import ask_notice
 from rookery.domains.owner.channel_notice import Level, Notice
 from rookery.domains.owner.channel_seal import ChannelSeal
 from rookery.domains.owner.channel_store import Channels
@@ -119,7 +120,8 @@ class Deliveries:
         row = self.tx.one(_BEGIN, {"of_tenant": self.tenant, "the_id": delivery_id})
         if row is None:
             return None
-        channel = Channels(self.tx, self.tenant).find(row.channel_id)
+        # Held: whoever sets the channel anew ends the links that went by it, and this one must not slip through.
+        channel = Channels(self.tx, self.tenant).find(row.channel_id, hold=True)
         if channel is None or not channel.enabled:
             self.fail(delivery_id, "the channel was turned off or removed")
             return None
@@ -191,15 +193,4 @@ class Deliveries:
         if ask is None or ask.status != OPEN or ask.expires_ms <= now_ms(self.tx):
             return None
         agent = IdentityStore(self.tx, self.tenant).find_agent(ask.agent_id)
-        sender = agent.name if agent is not None else ""
-        return Notice(
-            delivery=row.id,
-            about="ask",
-            id=ask.id,
-            title=f"{ask.kind.capitalize()}{f' from {sender}' if sender else ''}: {ask.question}"[:200],
-            text=ask.question,
-            level="warning",
-            sender=sender,
-            options=tuple(str(option) for option in ask.options or ()),
-            context=ask.context,
-        )
+        return ask_notice(ask, agent.name if agent is not None else "", row.id)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from rookery.asks.answering import read_answer
 from rookery.asks.store import DECIDED
 from rookery.asks.tables import ANSWERED, OPEN, WITHDRAWN
 from rookery.core.errors import Conflict, ValidationFailed
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 VIA = "link"
 LIMIT_S = 30.0
 DENY = "2"
+CLOSED = "This link answers nothing any more: it is too old, or its channel was changed, turned off or removed."
 UNKNOWN = "There is no such link. It may be too old, or not whole: copy all of it."
 
 
@@ -74,7 +76,7 @@ def _closed(link: Link) -> str | None:
         return "This was withdrawn: nobody waits for the answer any more."
     if ask.status != OPEN or link.over:
         return "The time for an answer is over. The agent can ask again."
-    return None if link.good else "This link answers nothing any more: its channel was turned off or removed."
+    return None if link.good else CLOSED
 
 
 def _answered(tx: Tx, ask_id: str, token: str, form: dict[str, str], rows: list[Row]) -> HookAnswer:
@@ -94,8 +96,14 @@ def _answered(tx: Tx, ask_id: str, token: str, form: dict[str, str], rows: list[
 
 
 def _said(ask: Row, form: dict[str, str]) -> str:
-    """What was chosen, else what was written; with a refusal, what was written is its reason."""
+    """What was chosen or written. Of both nothing is left out: a refusal has its reason, an option what was added."""
     choice, text = form.get("choice", "").strip(), form.get("text", "").strip()
-    if ask.kind in DECIDED and choice == DENY and text:
-        return f"deny: {text}"
-    return choice or text
+    if not (choice and text):
+        return choice or text
+    if ask.kind not in DECIDED:
+        return f"{read_answer(choice, ask.options or ()).text}: {text}"
+    if choice != DENY:
+        raise ValidationFailed(
+            "a decision has no words beside it", hint="approve without a condition, or deny with a reason"
+        )
+    return f"deny: {text}"

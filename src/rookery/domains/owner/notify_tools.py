@@ -15,7 +15,7 @@ from rookery.core.tool import ToolInput, ToolOutput, tool
 from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.domains.owner.channel_store import Channels, Row
-from rookery.domains.owner.channels import check_places, completed, kind_of, read_config
+from rookery.domains.owner.channels import check_places, completed, kind_of, read_config, warning_of
 from rookery.domains.owner.delivery_jobs import defer_deliveries, deliver, deliver_ask, outgoing
 from rookery.domains.owner.delivery_store import Deliveries, wake_name
 from rookery.domains.owner.notify_forgetting import forget_notifications
@@ -103,7 +103,7 @@ class ConfigureNotifications(ToolInput):
 
 
 class ChannelList(ToolOutput):
-    """The `channels`, of whose configs only the keys are told."""
+    """The `channels`, of whose configs only the keys are told, and a `warning` if one of them is unsafe."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -186,22 +186,22 @@ async def configure_notifications(ctx: Context, args: ConfigureNotifications) ->
     shared = agent_id == SHARED
     _refuse_unless_owner(actor, shared=shared)
     config = read_config(channel_type, args.config or {}, shared=shared)
-    await check_places(
-        outgoing(ctx.platform, shared=shared), channel_type, completed(channel_type, config, shared=shared)
-    )
+    client, whole = outgoing(ctx.platform, shared=shared), completed(channel_type, config, shared=shared)
+    await check_places(client, channel_type, whole)
+    warning = await warning_of(client, channel_type, whole) if shared else ""
     keyring = ctx.platform.facts.get("keyring")
     on = args.enabled is not False
 
     def keep(tx: Tx) -> ChannelList:
         row = Channels(tx, actor.tenant).set(agent_id, channel_type, config, enabled=on, keyring=keyring)
         _listen_again(tx, row)
-        return _listed([_shown(row)])
+        return _listed([_shown(row)], warning)
 
     return await ctx.write(keep)
 
 
-def _listed(channels: list[dict[str, Any]]) -> ChannelList:
-    return ChannelList.model_validate({"channels": channels})
+def _listed(channels: list[dict[str, Any]], warning: str = "") -> ChannelList:
+    return ChannelList.model_validate({"channels": channels, **({"warning": warning} if warning else {})})
 
 
 def _changed(tx: Tx, actor: Actor, action: str, of_agent: str, channel_type: str) -> ChannelList:

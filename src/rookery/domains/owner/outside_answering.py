@@ -7,7 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from rookery.around.audit import append
-from rookery.asks.store import Asks
+from rookery.asks.answering import read_decision
+from rookery.asks.store import DECIDED, Asks
 from rookery.asks.tables import OPEN
 from rookery.core.admission import storable
 from rookery.core.errors import ValidationFailed
@@ -16,6 +17,8 @@ from rookery.core.ids import new_id
 from rookery.core.record import Record, input_digest
 from rookery.db.tx import Tx
 from rookery.domains.owner.ask_inquiry import MAX_ANSWER
+from rookery.domains.owner.asks_shown import EVENTS, ask_notice
+from rookery.domains.owner.channel_frames import Fit, one_line
 from rookery.identity.store import IdentityStore
 
 Row = sa.Row[Any]
@@ -37,23 +40,35 @@ def answer_from_outside(tx: Tx, tenant: str, ask_id: str, text: str, via: str) -
     return row
 
 
-def answered(row: Row) -> Event:
-    """What other domains are told of an answer once it is committed."""
-    payload = {"kind": row.kind, "agent": row.agent_id, "session": row.session}
-    return Event(name="AskAnswered", tenant=row.tenant, subject=row.id, payload=payload)
+def refuse_unread(tx: Tx, tenant: str, ask_id: str, text: str, fit: Fit) -> None:
+    """Raise if this says yes to what was cut where it was told: nobody can have read all of it there."""
+    ask = Asks(tx, tenant).of(ask_id)
+    if ask.kind not in DECIDED or read_decision(text).verdict != "yes":
+        return
+    if ask_notice(ask).told(fit).cut:
+        raise ValidationFailed(
+            "it is too long to be approved here",
+            hint=f"open its link, or read it with: rookery asks {ask.id}, and then: rookery answer {ask.id} approve",
+        )
 
 
 def events_of(rows: Sequence[Row]) -> list[Event]:
-    """The same for several, of which those that wait on have not been answered."""
-    return [answered(row) for row in rows if row.status != OPEN]
+    """What other domains are told of answers once they are committed, and of what was put off."""
+    return [_event(row) for row in rows]
+
+
+def _event(row: Row) -> Event:
+    payload = {"kind": row.kind, "agent": row.agent_id, "session": row.session}
+    return Event(name=EVENTS[row.status], tenant=row.tenant, subject=row.id, payload=payload)
 
 
 def noted(row: Row) -> str:
     """What the person is told who has answered."""
     if row.status == OPEN:
         return "Not now: it stays open, and can be answered later."
-    chosen = "" if row.answer["option"] is None else f"Option {row.answer['option']}: "
-    return f"Noted. {chosen}{row.answer['text']}"
+    if row.answer["option"] is None:
+        return f"Noted. {row.answer['text']}"
+    return f"Noted. Option {row.answer['option']}: {one_line(row.answer['text'])}"
 
 
 def _record(tenant: str, person: str, via: str, arguments: dict[str, Any]) -> Record:

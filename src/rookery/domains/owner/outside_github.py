@@ -7,6 +7,8 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from rookery.core.errors import ServiceUnavailable
+from rookery.domains.owner.channel_frames import markdown_fence
+from rookery.domains.owner.channel_http import GITHUB as FIT
 from rookery.domains.owner.channel_http import check_answer, github_address, github_headers
 from rookery.domains.owner.outside_heard import Config, Heard, Listener, Said, at, whole
 from rookery.outgoing.client import Answer, GuardedClient
@@ -16,8 +18,9 @@ MOST_PAGES = 5
 PAGE = 100
 LONGEST_S = 900.0
 DAY_S = 86_400
-MARK = "<!-- rookery -->"
-"""In every comment of ours: the token may be the owner's, and then so are our comments."""
+SIGN = "<!-- rookery"
+"""In every comment of ours, and of agents who use our tools: the token may be the owner's, and then so are those."""
+MARK = f"{SIGN} -->"
 
 
 async def hear(client: GuardedClient, config: Config, cursor: str | None) -> Heard:
@@ -90,7 +93,7 @@ def _said(config: Config, comment: Any, cursor: str) -> Said | None:
     if not isinstance(body, str) or not isinstance(address, str):
         return None
     own = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith(">")).strip()
-    if MARK in own or not own:
+    if SIGN in body or not own:
         return None
     issue = address.partition("#")[0]
     number = issue.rpartition("/")[2]
@@ -102,7 +105,7 @@ def _said(config: Config, comment: Any, cursor: str) -> Said | None:
 async def reply(client: GuardedClient, config: Config, text: str, back: Mapping[str, Any]) -> None:
     """Tell it in a comment; an issue whose question is settled is closed."""
     address, headers = f"{github_address(config)}/{back['number']}", github_headers(config)
-    sent = {"body": f"{text}\n\n{MARK}"}
+    sent = {"body": f"{markdown_fence(text)}\n\n{MARK}"}
     check_answer("github", await client.request("POST", f"{address}/comments", json=sent, headers=headers))
     if back.get("settled"):
         closed = {"state": "closed", "state_reason": "completed"}
@@ -125,4 +128,4 @@ def _known(cursor: str | None) -> dict[str, Any]:
     return {"since": yesterday, "id": 0, "etag": None}
 
 
-GITHUB = Listener(hear=hear, reply=reply, source=source)
+GITHUB = Listener(hear=hear, reply=reply, source=source, fit=FIT)

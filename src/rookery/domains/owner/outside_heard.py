@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from rookery.domains.owner.channel_frames import Fit
 from rookery.outgoing.client import GuardedClient
 
 Config = Mapping[str, str]
@@ -11,12 +12,14 @@ Config = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """Words of the owner about an ask: the one that they named, else the one that the other side calls `ref`."""
+    """Words of the owner about an ask: that of the message that the other side calls `ref`, else `ask_id`."""
 
     text: str
     cursor: str
     """How far the channel is read once this is taken."""
     ask_id: str | None = None
+    named: bool = False
+    """Whether they wrote the id themselves, and so have it from where all of it can be read."""
     ref: str | None = None
     back: dict[str, Any] = field(default_factory=dict[str, Any])
     """What is needed to tell them in the channel how it went."""
@@ -38,6 +41,8 @@ class Listener:
     hear: Callable[[GuardedClient, Config, str | None], Awaitable[Heard]]
     reply: Callable[[GuardedClient, Config, str, Mapping[str, Any]], Awaitable[None]]
     source: Callable[[Config], str]
+    fit: Fit = field(default_factory=Fit)
+    """What is cut there, and so cannot be approved there."""
     cursor_lasts_ms: int | None = None
     """After so long without news a cursor is forgotten."""
 

@@ -16,7 +16,7 @@ from rookery.domains.owner.channel_store import Channels, Row
 from rookery.domains.owner.channels import completed, listens
 from rookery.domains.owner.delivery_jobs import outgoing
 from rookery.domains.owner.notify_tables import SHARED
-from rookery.domains.owner.outside_answering import answer_from_outside, events_of, noted
+from rookery.domains.owner.outside_answering import answer_from_outside, events_of, noted, refuse_unread
 from rookery.domains.owner.outside_github import GITHUB
 from rookery.domains.owner.outside_heard import Heard, Listener, Said
 from rookery.domains.owner.outside_store import ATTEMPTS, BACKOFF_S, LISTEN, QUEUE, Listening
@@ -143,13 +143,15 @@ def _answered(tx: Tx, tenant: str, post: Post, said: Said) -> list[Event] | None
         return None
     listening = Listening(tx, tenant, post.channel_id)
     listening.read_to(post.source, said.cursor)
-    ask_id = (listening.ask_of(said.ref) if said.ref is not None else None) or said.ask_id
+    ask_id = listening.ask_of(said.ref) if said.ref is not None else said.ask_id
     if ask_id is None:
         return []
     events: list[Event] = []
     back = dict(said.back)
     try:
         with tx.savepoint():
+            if not said.named:
+                refuse_unread(tx, tenant, ask_id, said.text, post.listener.fit)
             row = answer_from_outside(tx, tenant, ask_id, said.text, post.channel_type)
         events, told = events_of([row]), noted(row)
         back["settled"] = row.status != OPEN

@@ -18,6 +18,8 @@ from rookery.settings import Settings
 
 Row = sa.Row[Any]
 TOKEN_BYTES = 32
+LASTS_MS = 7 * 86_400_000
+"""Some asks are open for years; a link that lies about somewhere is not."""
 _FOUND = (
     sa.select(links, channels.c.enabled.label("channel_on"), channels.c.agent_id.label("channel_of"))
     .outerjoin(channels, sa.and_(channels.c.id == links.c.channel_id, channels.c.tenant == links.c.tenant))
@@ -31,10 +33,20 @@ _USE = (
     .returning(links.c.ask_id)
 )
 
+_END = (
+    sa.update(links)
+    .where(
+        links.c.tenant == sa.bindparam("of_tenant"),
+        links.c.channel_id == sa.bindparam("of_channel"),
+        links.c.used_ms.is_(None),
+    )
+    .values(used_ms=DbNow())
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link that was made here, and its ask. `good`: it is unused, and its channel is still one of the owner's."""
+    """A link that was made here, and its ask. `good`: it is unused and young, and its channel still the owner's."""
 
     tenant: str
     ask: Row
@@ -72,13 +84,19 @@ def find_link(tx: Tx, ask_id: str, token: str) -> Link | None:
     ask = None if row is None else tx.one(_ASK, {"of_tenant": row.tenant, "of_ask": ask_id})
     if row is None or ask is None:
         return None
-    good = row.used_ms is None and bool(row.channel_on) and row.channel_of == SHARED
-    return Link(row.tenant, ask, good, over=ask.expires_ms <= now_ms(tx))
+    now = now_ms(tx)
+    good = row.used_ms is None and bool(row.channel_on) and row.channel_of == SHARED and now < row.created_ms + LASTS_MS
+    return Link(row.tenant, ask, good, over=ask.expires_ms <= now)
 
 
 def use_link(tx: Tx, token: str) -> bool:
     """Use a link up; whether it was still unused."""
     return tx.one(_USE, {"of_digest": _digest(token)}) is not None
+
+
+def end_links(tx: Tx, tenant: str, channel_id: str) -> None:
+    """Let no link answer any more that went by this channel so far: where it led may no longer be safe."""
+    tx.run(_END, [{"of_tenant": tenant, "of_channel": channel_id}])
 
 
 def _digest(token: str) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from html import escape
 
+from rookery.domains.owner.channel_frames import one_line, visible
+
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -15,7 +17,8 @@ PAGE = """<!doctype html>
 :root {{ color-scheme: light dark; font: 17px/1.5 system-ui, sans-serif; }}
 body {{ max-width: 36rem; margin: 1.5rem auto; padding: 0 1rem; overflow-wrap: anywhere; }}
 h1 {{ font-size: 1.2rem; }}
-.text {{ white-space: pre-wrap; }}
+.text {{ white-space: pre-wrap; unicode-bidi: isolate; }}
+.said {{ border-left: 3px solid #8888; padding-left: 0.8rem; }}
 .more {{ opacity: 0.8; font-size: 0.9rem; }}
 button, textarea {{ font: inherit; box-sizing: border-box; width: 100%; margin: 0.3rem 0; padding: 0.7rem;
   border: 1px solid #8888; border-radius: 8px; }}
@@ -43,15 +46,15 @@ def refusal_page(reason: str) -> str:
 def question_page(
     *, title: str, question: str, context: str, options: Sequence[str], free: str, error: str = ""
 ) -> str:
-    """The question, a button for each option and a field for other words, which `free` says the sense of."""
-    parts = [f'<p class="text">{escape(question)}</p>']
+    """All of the question, a button for each option and a field for other words, which `free` says the sense of."""
+    parts = [f'<p class="text said" dir="auto">{_shown(question)}</p>']
     if context:
-        parts.append(f'<p class="text more">{escape(context)}</p>')
+        parts.append(f'<p class="text said more" dir="auto">{_shown(context)}</p>')
     if error:
         parts.append(f'<p role="alert"><strong>{escape(error)}</strong></p>')
     parts.append('<form method="post" autocomplete="off">')
     parts += [
-        f'<button name="choice" value="{number}">{number}. {escape(option)}</button>'
+        f'<button name="choice" value="{number}">{number}. <bdi>{escape(one_line(option))}</bdi></button>'
         for number, option in enumerate(options, 1)
     ]
     parts.append(
@@ -59,3 +62,7 @@ def question_page(
         '<button name="choice" value="">Send</button></form>'
     )
     return PAGE.format(title=escape(title), body="\n".join(parts))
+
+
+def _shown(text: str) -> str:
+    return escape(visible(text))

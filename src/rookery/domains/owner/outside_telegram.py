@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from rookery.core.errors import ServiceUnavailable
+from rookery.domains.owner.channel_frames import cut, units
+from rookery.domains.owner.channel_http import TELEGRAM as FIT
 from rookery.domains.owner.channel_http import check_answer, telegram_address, telegram_ref
-from rookery.domains.owner.channel_notice import cut
 from rookery.domains.owner.outside_heard import Config, Heard, Listener, Said, at, whole
 from rookery.outgoing.client import GuardedClient
 
@@ -18,7 +19,8 @@ LONGEST_S = 300.0
 DAY_MS = 86_400_000
 _BUTTON = re.compile(r"a:([0-9a-f]{32}):([0-9]{1,3})")
 _COMMAND = re.compile(r"/answer(?:@\w+)?\s+([0-9A-Fa-f]{8,32})\s+(.+)", re.DOTALL)
-_OURS = re.compile(r"rookery answer ([0-9a-f]{32})")
+_OF_OTHERS = ("sender_chat", "via_bot", "forward_origin", "forward_date")
+"""What a message has that its sender did not write."""
 
 
 async def hear(client: GuardedClient, config: Config, cursor: str | None) -> Heard:
@@ -73,20 +75,16 @@ def _said(config: Config, update: Any, cursor: str) -> Said | None:
         back = {"callback": str(at(pressed, "id"))[:100], "message": whole(at(where, "message_id"))}
         return Said(text=button[2], ask_id=button[1], cursor=cursor, back=back)
     text = at(message, "text")
-    if not isinstance(text, str) or at(message, "sender_chat") is not None:
+    if not isinstance(text, str) or any(at(message, sign) is not None for sign in _OF_OTHERS):
         return None
     back = {"message": whole(at(message, "message_id"))}
     command = _COMMAND.fullmatch(text.strip())
     if command is not None:
-        return Said(text=command[2], ask_id=command[1].lower(), cursor=cursor, back=back)
-    answered = at(message, "reply_to_message")
-    message_id = whole(at(answered, "message_id"))
-    if message_id is None:
-        return None
-    # A message whose number nobody wrote down, since the worker died just then, says itself what it is about.
-    ours = _OURS.findall(str(at(answered, "text"))) if at(answered, "from", "is_bot") is True else []
-    ref = telegram_ref(config, message_id)
-    return Said(text=text, ref=ref, ask_id=ours[-1] if ours else None, cursor=cursor, back=back)
+        return Said(text=command[2], ask_id=command[1].lower(), named=True, cursor=cursor, back=back)
+    message_id = whole(at(message, "reply_to_message", "message_id"))
+    # Which ask it is about only we know: what the other message says, an agent may have written.
+    ref = None if message_id is None else telegram_ref(config, message_id)
+    return None if ref is None else Said(text=text, ref=ref, cursor=cursor, back=back)
 
 
 def _of_chat(config: Config, chat: Any) -> bool:
@@ -105,9 +103,9 @@ async def reply(client: GuardedClient, config: Config, text: str, back: Mapping[
     """Tell the chat how it went, and the button that it was heard."""
     if back.get("callback"):
         # Its failure is no matter: Telegram takes it for a few seconds only.
-        pressed = {"callback_query_id": back["callback"], "text": cut(text, 190)}
+        pressed = {"callback_query_id": back["callback"], "text": cut(text, 190, units)}
         await client.request("POST", telegram_address(config, "answerCallbackQuery"), json=pressed)
-    sent: dict[str, Any] = {"chat_id": config["chat_id"], "text": cut(text, 4000)}
+    sent: dict[str, Any] = {"chat_id": config["chat_id"], "text": cut(text, 4000, units)}
     if back.get("message"):
         sent["reply_parameters"] = {"message_id": back["message"], "allow_sending_without_reply": True}
     check_answer("telegram", await client.request("POST", telegram_address(config, "sendMessage"), json=sent))
@@ -119,4 +117,4 @@ def source(config: Config) -> str:
 
 
 # After a week without any update Telegram counts from a new number.
-TELEGRAM = Listener(hear=hear, reply=reply, source=source, cursor_lasts_ms=5 * DAY_MS)
+TELEGRAM = Listener(hear=hear, reply=reply, source=source, fit=FIT, cursor_lasts_ms=5 * DAY_MS)
