@@ -1,6 +1,7 @@
 """A domain whose only job lets an agent do something, and a place where such jobs are done."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -70,6 +71,34 @@ class Broken:
     async def stop(self) -> None:
         self.stopped += 1
         raise RuntimeError("nothing to stop")
+
+
+class Hanging:
+    """A runtime that takes for ever to start or to stop anything, whoever calls it back."""
+
+    id = "ses-hanging"
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self.gate = asyncio.Event()
+        self.stopped = 0
+
+    async def start_session(self, actor: Actor, prompt: str, **how: Any) -> "Hanging":
+        await self._hang("start")
+        return self
+
+    async def wait(self) -> Outcome:
+        await self.gate.wait()
+        return Outcome("done", output="late")
+
+    async def stop(self) -> None:
+        self.stopped += 1
+        await self._hang("stop")
+
+    async def _hang(self, where: str) -> None:
+        while where == self._where and not self.gate.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.gate.wait()
 
 
 class Trials:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.domains.work.programs import environment as command_environment
-from rookery.domains.work.programs import run_command
 from rookery.lifecycle import session_mark
+from rookery.lifecycle.programs import environment as command_environment
+from rookery.lifecycle.programs import run_command
 from rookery.lifecycle.session_mark import in_session, marked
 from rookery.relay import SESSION_MARK
 from tests.cli.terminal import Terminal

@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rookery.core.actor import Actor
-from rookery.core.errors import DatabaseError
+from rookery.core.errors import DatabaseError, TimedOut
 from rookery.db.tx import Tx
 from rookery.jobs.running import Running, Superseded
 from rookery.lifecycle.run_store import NewRun, RunStatus
@@ -18,7 +19,13 @@ log = logging.getLogger("rookery.sessions")
 LAST_WORDS_S = 0.2
 """A session that was stopped has so long to say what it cost."""
 TROUBLE_S = 1.0
+STOP_S = 10.0
+"""So long a runtime has to stop a session, or to leave off starting one."""
 Note = Callable[[Tx, str], Any]
+
+
+class _Late(TimedOut):
+    """The session has not begun in time."""
 
 
 class Unwanted(Exception):
@@ -33,7 +40,7 @@ class Task:
     has none of its own. `least_s` is for tasks that may take longer than the installation gives a session.
     """
 
-    kind: Literal["message", "schedule", "work", "workflow"]
+    kind: Literal["a2a", "message", "schedule", "work", "workflow"]
     actor: Actor
     prompt: str
     key: str
@@ -83,6 +90,7 @@ class _SessionRun:
         self._job = job
         self._task = task
         self._run_id = ""
+        self._ends = 0.0
         self._lasts_s = self._base_s = max(job.platform.calls.facts["settings"].agent_timeout_ms / 1000, task.least_s)
 
     async def through(self, runtime: Runtime, note: Note) -> Ended:
@@ -91,19 +99,38 @@ class _SessionRun:
         base_ms = round(self._base_s * 1000)
         began = await self._job.write(lambda tx: self._runs(tx).begin(new, base_ms, task.max_turns or 1))
         self._run_id = began.id
+        self._ends = time.monotonic() + self._base_s
         try:
-            session = await runtime.start_session(
-                replace(task.actor, run=began.id),
-                task.prompt,
-                key=task.key,
-                cwd=task.cwd,
-                max_turns=task.max_turns,
-                budget_usd=task.budget_usd,
-            )
+            session = await self._started(runtime)
+        except _Late as late:
+            await self._try_to_end("timed_out", Outcome("failed", error=late.message, turns=0))
+            raise
         except BaseException as error:
             await asyncio.shield(self._try_to_end("failed", Outcome("failed", error=f"not started: {error}", turns=0)))
             raise
         return await self._seen_through(session, note)
+
+    async def _started(self, runtime: Runtime) -> Session:
+        """The session, started within its own time. One that is there only later is stopped."""
+        task = self._task
+        start = runtime.start_session(
+            replace(task.actor, run=self._run_id),
+            task.prompt,
+            key=task.key,
+            cwd=task.cwd,
+            max_turns=task.max_turns,
+            budget_usd=task.budget_usd,
+        )
+        starting = asyncio.ensure_future(start)
+        try:
+            await asyncio.wait([starting], timeout=self._base_s)
+            if starting.done():
+                return starting.result()
+        except asyncio.CancelledError:
+            await asyncio.shield(_left_off(starting))
+            raise
+        await _left_off(starting)
+        raise _Late(f"the session did not start within {self._base_s:g} s", hint="see whether the runtime is well")
 
     async def _seen_through(self, session: Session, note: Note) -> Ended:
         waiting = asyncio.ensure_future(session.wait())
@@ -127,13 +154,14 @@ class _SessionRun:
 
     async def _before_deadline(self, waiting: "asyncio.Future[Outcome]") -> Outcome | None:
         """How the session ends; None if its time is over first. The deadline is looked at when it seems to be there."""
-        left_s = self._base_s
-        while left_s > 0:
+        left_s = max(self._ends - time.monotonic(), 0.0)
+        while True:
             done, _ = await asyncio.wait([waiting], timeout=left_s)
             if done:
                 return waiting.result()
             left_s = await self._left_s()
-        return None
+            if left_s <= 0:
+                return None
 
     async def _left_s(self) -> float:
         try:
@@ -172,12 +200,46 @@ class _SessionRun:
 
 async def _stopped(session: Session, waiting: "asyncio.Future[Outcome]") -> Outcome:
     """End the session, and what it says of itself after that."""
-    try:
-        await session.stop()
-    except Exception:
-        log.exception("the session %s could not be stopped", session.id)
+    await _stop(session)
     await asyncio.wait([waiting], timeout=LAST_WORDS_S)
     if waiting.done() and not waiting.cancelled() and waiting.exception() is None:
         return waiting.result()
     waiting.cancel()
     return Outcome("failed", turns=0)
+
+
+async def _stop(session: Session) -> None:
+    """End the session, as far as its runtime does that within a while."""
+    stopping = asyncio.ensure_future(session.stop())
+    try:
+        await asyncio.wait([stopping], timeout=STOP_S)
+    finally:
+        stopping.cancel()
+    if not stopping.done():
+        stopping.add_done_callback(_forgotten)
+        log.error("the session %s could not be stopped within %g s", session.id, STOP_S)
+    elif not stopping.cancelled() and (error := stopping.exception()) is not None:
+        log.error("the session %s could not be stopped", session.id, exc_info=error)
+
+
+async def _left_off(starting: "asyncio.Future[Session]") -> None:
+    """Let the runtime leave off starting a session; what it has started all the same, now or later, is stopped."""
+    starting.add_done_callback(_stop_late)
+    starting.cancel()
+    await asyncio.wait([starting], timeout=STOP_S)
+
+
+def _stop_late(starting: "asyncio.Future[Session]") -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        task = asyncio.ensure_future(_stop(starting.result()))
+        _late_stops.add(task)
+        task.add_done_callback(_late_stops.discard)
+
+
+def _forgotten(task: "asyncio.Future[Any]") -> None:
+    """Nobody waits for it any more, so nobody is told of its error."""
+    if not task.cancelled():
+        task.exception()
+
+
+_late_stops: set["asyncio.Future[None]"] = set()

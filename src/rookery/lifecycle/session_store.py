@@ -9,6 +9,7 @@ from rookery.core.actor import Actor
 from rookery.core.errors import Conflict
 from rookery.db.clock import DbNow, now_ms
 from rookery.db.tx import Tx
+from rookery.jobs.store import Jobs
 from rookery.jobs.tables import jobs
 from rookery.ledger.rates import rates_of
 from rookery.ledger.store import Ledger, wallet_of
@@ -19,6 +20,8 @@ from rookery.lifecycle.sessions import Outcome
 
 LONGEST = 4
 """A session lasts at most so many times as long as it was given at first, however often that is extended."""
+END_LOST = "sessions.end_lost"
+HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 LOST = "its worker ended without ending it"
 NO_SESSION = "this session has no deadline"
 
@@ -66,6 +69,7 @@ class SessionRuns:
         The credits of so many `turns` are held back, as far as the agent has them.
         """
         self.end_lost()
+        look_for_lost(self.tx, self.tenant)
         held = None
         if new.agent is not None:
             price = turns * rates_of(self.tx, self.tenant)["credits_per_turn"]
@@ -154,3 +158,10 @@ class SessionRuns:
             issues.c.tenant == self.tenant, issues.c.id == new.issue_id, issues.c.project_id == new.project_id
         )
         return self.tx.scalar(there) if new.issue_id is not None else None
+
+
+def look_for_lost(tx: Tx, tenant: str) -> None:
+    """Have lost runs looked for when the hour is over, by one job however often this is asked for."""
+    # Not in a moment: whoever looks must see what is being written now.
+    due_ms = ((now_ms(tx) + MINUTE_MS) // HOUR_MS + 1) * HOUR_MS
+    Jobs(tx, tenant).defer(END_LOST, {}, at_ms=due_ms, key=f"{END_LOST}:{due_ms}")

@@ -38,7 +38,8 @@ async def test_each_step_of_a_chain_is_a_kind_of_its_own(office: PostOffice) -> 
     inner = json.dumps({"to_agent": "carol", "message": "!say hi"})
     outer = json.dumps({"to_agent": "bob", "message": f"!call send_message {inner}"})
     await office.send("ada", f"!call send_message {outer}", sender=office.fleet.owner)
-    kinds = [row.kind for row in office.select(sa.select(jobs.c.kind).order_by(jobs.c.id))]
+    mine = sa.select(jobs.c.kind).where(jobs.c.kind.like("messages.%")).order_by(jobs.c.id)
+    kinds = [row.kind for row in office.select(mine)]
     assert kinds == ["messages.deliver", "messages.deliver_second", "messages.deliver_third"]
     assert [asked[0].agent_name for asked in office.runtime.asked] == list(NAMES)
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from rookery.asks.tables import asks
 from rookery.core.errors import PermissionDenied
-from rookery.domains.messages import delivering
+from rookery.lifecycle import session_calls
 from tests.domains.messages.post_office import PostOffice, until
 from tests.jobs.working import running_worker
 from tests.platform_fixtures import Fleet
@@ -124,7 +124,7 @@ async def test_who_may_not_create_work_itself_has_none_done_by_another(
 async def test_work_for_which_the_receiver_needs_an_approval_waits_for_it(
     office: PostOffice, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, decision: str
 ) -> None:
-    monkeypatch.setattr(delivering, "AGAIN_S", 0.05)
+    monkeypatch.setattr(session_calls, "AGAIN_S", 0.05)
     owner = office.fleet.owner
     await office.fleet.call(owner, "create_project", slug="shop", path=str(tmp_path))
     await update(office, "bob", mode="ask")

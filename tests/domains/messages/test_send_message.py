@@ -96,7 +96,7 @@ async def test_the_answer_is_what_the_receivers_session_said_last(office: PostOf
     assert row.session_id
     (asked,) = office.runtime.asked
     assert (asked[0].agent_name, asked[0].depth, asked[0].source) == ("bob", 2, "agent")
-    assert asked[1].startswith("Message from ada:\n\n!say four\n")
+    assert asked[1].startswith("Message from ada:\n\n===== what ada wrote\n!say four\n=====")
     assert asked[2] == f"message:{sent.message_id}"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rookery.core.errors import DatabaseError
+from rookery.core.errors import Conflict, DatabaseError, ServiceUnavailable, TimedOut
 from rookery.domains.messages import waiting
 from rookery.domains.messages.store import Messages
 from tests.domains.messages.post_office import PostOffice, until
@@ -22,16 +22,15 @@ async def busy(database_url: str, make_fleet: Callable[..., Fleet]) -> PostOffic
     return office
 
 
-def count_reads(office: PostOffice, monkeypatch: pytest.MonkeyPatch, broken: list[int]) -> list[int]:
-    """The list grows by one with each read; while `broken` is not empty each takes one of it and fails."""
+def count_reads(office: PostOffice, monkeypatch: pytest.MonkeyPatch, broken: list[Exception]) -> list[int]:
+    """The list grows by one with each read; while `broken` is not empty each takes one of it and raises that."""
     seen: list[int] = []
     real = office.platform.database.read
 
     async def counted(*given: Any, **more: Any) -> Any:
         seen.append(1)
         if broken:
-            broken.pop()
-            raise DatabaseError("out of reach")
+            raise broken.pop()
         return await real(*given, **more)
 
     monkeypatch.setattr(office.platform.database, "read", counted)
@@ -65,17 +64,28 @@ async def test_reads_do_not_grow_with_those_who_wait(
     assert [each.reply for each in sent] == [f"answer to question {number}" for number in range(WAITING)]
 
 
-async def test_a_database_that_is_away_for_a_moment_ends_no_wait(
-    busy: PostOffice, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [
+        DatabaseError("out of reach"),
+        TimedOut("busy"),
+        ServiceUnavailable("closing"),
+        Conflict("odd"),
+        ValueError("bug"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_a_look_that_fails_ends_no_wait(
+    busy: PostOffice, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_S", 0.05)
     asking = asyncio.create_task(busy.post("bob", "question"))
     await until(lambda: busy.rows, "it was sent")
-    broken = [1, 1, 1]
+    broken = [error, error, error]
     count_reads(busy, monkeypatch, broken)
     await until(lambda: not broken, "the database failed three looks")
     end_all(busy)
-    assert (await asyncio.wait_for(asking, 30)).reply == "answer to question"
+    assert (await asyncio.wait_for(asking, 10)).reply == "answer to question"
 
 
 async def test_one_that_gives_up_leaves_the_others_waiting(busy: PostOffice) -> None:

@@ -146,8 +146,9 @@ async def test_whoever_is_asked_sees_what_for(almanac: Almanac) -> None:
     await almanac.happen(await almanac.make(approval_policy="owner_approve", schedule_actions=steps))
     (waits,) = (await almanac.call(almanac.owner, "list")).executions
     assert waits["agent_id"] == almanac.ada.agent
-    assert waits["asks"].startswith("work_task: remove the tests; fork_repo: acme/shop; custom: xxx")
-    assert len(waits["asks"]) < 400
+    first = '{"type": "work_task", "description": "remove the tests"}; {"type": "fork_repo", "repos": ["acme/shop"]}; '
+    assert waits["asks"].startswith(f'{first}{{"type": "custom", "prompt": "xxx')
+    assert len(waits["asks"]) < 450
 
 
 async def test_of_a_schedule_that_runs_for_years_the_newest_executions_are_kept(

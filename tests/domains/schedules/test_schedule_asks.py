@@ -59,7 +59,7 @@ async def test_what_waits_is_asked_once_with_what_it_would_do(almanac: Almanac) 
     _, execution, ask = await waiting(almanac, name="Roof")
     assert (ask.kind, ask.agent_id, ask.status) == ("schedule", execution.agent_id, "open")
     assert ask.question == 'May "Roof" of default run?'
-    assert "1. work_task: mend the roof" in ask.context
+    assert '1. {"type": "work_task", "description": "mend the roof"}' in ask.context
     assert f"rookery schedules history --execution {execution.id}" in ask.context
     assert ask.expires_ms >= NEVER_MS
     await almanac.work()
@@ -179,7 +179,8 @@ async def test_alike_are_those_of_one_agent_that_do_exactly_the_same(almanac: Al
     bob = await almanac.agent("bob")
     bobs = await almanac.make(bob, schedule_actions=TASK, approval_policy="owner_approve", interval_minutes=10)
     elsewhere = await almanac.happen(bobs)
-    await answer(almanac, ask, "approve", similar=True)
+    seen_ms = ask_about(almanac, elsewhere).created_ms
+    await answer(almanac, ask, "approve", similar=True, seen_ms=seen_ms)
     await almanac.work()
     states = [execution_of(almanac, each).status for each in (first, same, other, elsewhere)]
     assert states == ["completed", "completed", "awaiting_approval", "awaiting_approval"]

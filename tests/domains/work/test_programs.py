@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.domains.work.programs import OUTPUT_CHARACTERS, run_command, run_program
+from rookery.lifecycle.programs import OUTPUT_CHARACTERS, run_command, run_program
 
 
 @pytest.mark.anyio

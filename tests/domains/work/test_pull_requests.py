@@ -1,6 +1,7 @@
 """A pull request for a finished branch: opened once, as the agent, where that is possible; a branch without one is
 still finished work."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +9,13 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from rookery.asks.tables import asks
 from rookery.domains.work.pull_requests import repository_name
 from rookery.domains.work.tables import work_tasks
+from rookery.lifecycle import session_calls
 from tests.domains.work import hub
 from tests.domains.work.workshop import Workshop, git, make_repository
+from tests.jobs.working import running_worker, settled
 from tests.platform_fixtures import Fleet
 
 ADDRESS = "https://github.com/acme/shop.git"
@@ -21,7 +25,7 @@ ADDRESS = "https://github.com/acme/shop.git"
 def workshop(database_url: str, make_fleet: Callable[..., Fleet], tmp_path: Path) -> Workshop:
     """A workshop with the tool that opens pull requests, whose repository has a remote."""
     hub.ASKED.clear()
-    fleet = make_fleet(database_url, extra={})
+    fleet = make_fleet(database_url, extra={}, approval_hold_s=0)
     # In place of the product's own tool, which would ask GitHub.
     fleet.platform.registry._tools[hub.github_create_pr.name] = replace(hub.github_create_pr, domain="hub")
     made = Workshop(fleet, tmp_path)
@@ -80,6 +84,30 @@ async def test_a_finished_branch_is_pushed_and_proposed(workshop: Workshop, tmp_
     pushed = git(tmp_path / "remote.git", "rev-parse", task.branch_name)
     assert pushed == git(workshop.repository, "rev-parse", task.branch_name)
     assert not ran.exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("decision", "status"), [("approve", "answered"), (None, "withdrawn")])
+async def test_a_pull_request_that_a_person_has_to_approve_waits_a_while(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, decision: str | None, status: str
+) -> None:
+    monkeypatch.setattr(session_calls, "AGAIN_S", 0.02)
+    monkeypatch.setattr(session_calls, "APPROVAL_S", 600.0 if decision else 0.1)
+    asking = sa.select(asks).where(asks.c.kind == "approval")
+    await workshop.open()
+    made = await workshop.create("!write a.txt x")
+    await workshop.call(workshop.fleet.owner, "update_agent", agent="default", mode="ask")
+    async with running_worker(workshop.fleet.platform), asyncio.timeout(60):
+        while decision and not workshop.rows(asking):
+            await asyncio.sleep(0.01)
+        if decision:
+            ask_id = workshop.rows(asking)[0].id
+            await workshop.call(workshop.fleet.owner, "answer_ask", ask_id=ask_id, answer=decision)
+        await settled(workshop.fleet.platform)
+    task = workshop.row(made.id)
+    assert (task.status, task.pr_url is not None, len(hub.ASKED)) == ("completed", bool(decision), int(bool(decision)))
+    assert [row.status for row in workshop.rows(asking)] == [status]
+    assert ("a person has to approve" in task.summary) == (decision is None)
 
 
 @pytest.mark.parametrize(

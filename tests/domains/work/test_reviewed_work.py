@@ -154,7 +154,7 @@ def test_what_is_no_price_costs_nothing(cost: float, counted: int) -> None:
 
 KILLED = """
 import asyncio, sys
-from rookery.domains.work.programs import run_command
+from rookery.lifecycle.programs import run_command
 asyncio.run(run_command("sleep 300 & echo $$ $! > pids; mv pids there; sleep 300", sys.argv[1], 300))
 """
 

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from rookery.asks.tables import asks
 from rookery.domains.work.tables import work_tasks
 from rookery.jobs.tables import jobs
+from rookery.lifecycle import session_calls
 from tests.domains.workflows.workshop import Workshop, chain, node
 
 
@@ -102,3 +104,32 @@ async def test_a_cancelled_run_looks_at_its_task_no_more(shop: Workshop) -> None
         await shop.do(shop.owner, "cancel", run_id=run_id)
         await shop.until(lambda: not pending(shop))
     assert (await shop.status(run_id))["status"] == "cancelled"
+
+
+async def waiting_at_the_gate(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Any]:
+    """A run whose node needs an approval. A call is held, and comes back, as long as the test takes."""
+    monkeypatch.setattr(session_calls, "AGAIN_S", 0.02)
+    ada = await shop.agent("ada")
+    run_id = await shop.start(ada, task(), {"what": "the door"})
+    await shop.fleet.call(shop.owner, "update_agent", agent="ada", mode="ask")
+    return run_id, sa.select(asks).where(asks.c.kind == "approval")
+
+
+async def test_a_node_comes_back_to_the_gate_until_its_task_is_approved(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id, asking = await waiting_at_the_gate(shop, monkeypatch)
+    async with shop.working():
+        await shop.until(lambda: bool(shop.rows(asking)))
+        await shop.fleet.call(shop.owner, "answer_ask", ask_id=shop.rows(asking)[0].id, answer="approve")
+        await shop.until("completed", run_id)
+    assert [made.description for made in tasks(shop)] == ["mend the door"]
+
+
+async def test_the_ask_of_a_node_ends_with_its_run(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id, asking = await waiting_at_the_gate(shop, monkeypatch)
+    async with shop.working():
+        await shop.until(lambda: bool(shop.rows(asking)))
+        await shop.do(shop.owner, "cancel", run_id=run_id)
+        await shop.until(lambda: [row.status for row in shop.rows(asking)] == ["withdrawn"])
+    assert tasks(shop) == []

@@ -1,24 +1,20 @@
 """How a message reaches its receiver: a session that answers, a work task, or the inbox."""
 
-import asyncio
-import time
 from dataclasses import dataclass
 from typing import Any, cast
 
 from rookery.core.actor import Actor
-from rookery.core.errors import ApprovalRequired, RookeryError
-from rookery.core.results import Result
+from rookery.core.errors import RookeryError
 from rookery.db.tx import Tx
 from rookery.domains.messages.store import Messages, Row
 from rookery.domains.messages.thread import Said, prompt_for
 from rookery.identity.binding import bound_by
 from rookery.identity.store import IdentityStore
 from rookery.jobs.running import Running
+from rookery.lifecycle.session_calls import call_approved
 from rookery.lifecycle.session_runs import Ended, Task, run_session
 from rookery.lifecycle.sessions import Runtime
 
-APPROVAL_S = 600.0
-AGAIN_S = 5.0
 WORK = "[WORK]"
 """A message that begins so asks for a work task instead of an answer."""
 
@@ -71,26 +67,16 @@ class Delivery:
 
     async def _work(self, description: str) -> Answered:
         # The same key gives the same task, should the worker die before the answer is kept.
-        arguments = {"description": description, "source_id": message_key(self.message.id)}
+        key = message_key(self.message.id)
+        arguments = {"description": description, "source_id": key}
         try:
-            made = await self._approved("create_work_task", arguments)
+            made = await call_approved(self.job, self._receiver, "create_work_task", arguments, session=key)
         except RookeryError as error:
             if error.retryable and error.code != "RATE_LIMITED":
                 raise
             raise Undelivered("WORK_TASK_ERROR", f"{error.code}: {error.message}", blames=False) from error
         task = made.structured
         return Answered(f"Work task {task.get('id')} is {task.get('status')} on branch {task.get('branch_name')}.")
-
-    async def _approved(self, tool: str, arguments: dict[str, Any]) -> Result:
-        """What the tool gives the receiver, for whom a person may have to approve it first; they have a while."""
-        deadline = time.monotonic() + APPROVAL_S
-        while True:
-            try:
-                return await self.job.platform.calls.call(await self._receiver(), tool, arguments)
-            except ApprovalRequired:
-                if time.monotonic() >= deadline:
-                    raise
-                await asyncio.sleep(AGAIN_S)
 
     async def _session(self, runtime: Runtime) -> Answered:
         key = message_key(self.message.id)

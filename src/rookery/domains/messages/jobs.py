@@ -12,6 +12,7 @@ from rookery.domains.messages.store import Messages, Row
 from rookery.jobs.kinds import Ended, Finish, JobArgs, job
 from rookery.jobs.running import Running
 from rookery.jobs.store import Jobs
+from rookery.lifecycle.session_jobs import end_lost, end_lost_runs
 
 log = logging.getLogger("rookery.messages")
 
@@ -47,6 +48,8 @@ async def _deliver(job: Running, args: DeliverArgs) -> Finish:
 deliver = job("messages.deliver", attempts=3, backoff_s=2.0, lasting=True)(_deliver)
 deliver_second = job("messages.deliver_second", attempts=3, backoff_s=2.0, lasting=True, step=1)(_deliver)
 deliver_third = job("messages.deliver_third", attempts=3, backoff_s=2.0, lasting=True, step=2)(_deliver)
+# A kind of all who start sessions; one of the domains has to bring it along.
+lost_sessions = end_lost_runs
 _STEPS = {2: deliver_second, 3: deliver_third}
 
 
@@ -70,6 +73,7 @@ def _fail(tx: Tx, message: Row, failure: Undelivered, limits: Limits) -> None:
 
 
 def _given_up(tx: Tx, end: Ended) -> None:
+    end_lost(tx, end)
     message = Messages(tx, end.tenant).find(end.args.message_id)
     if message is not None:
         limits = Limits(0, end.args.failures, end.args.reset_ms, end.args.successes)

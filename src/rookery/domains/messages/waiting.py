@@ -7,7 +7,7 @@ from typing import cast
 from weakref import WeakKeyDictionary
 
 from rookery.core.context import Context
-from rookery.core.errors import DatabaseError
+from rookery.core.errors import RookeryError
 from rookery.db.database import Database
 from rookery.domains.messages.store import OPEN, WAKE, Messages, Row, over_among
 
@@ -35,7 +35,7 @@ class Lookout:
         self._waiting.setdefault(message_id, set()).add(end)
         if self._task is None or self._task.done():
             self._called = asyncio.Event()
-            self._task = asyncio.create_task(self._watch(database), name="messages under way")
+            self._task = asyncio.create_task(self._keep(database), name="messages under way")
         self._called.set()
         try:
             await end
@@ -45,6 +45,18 @@ class Lookout:
             if not left:
                 self._waiting.pop(message_id, None)
                 self._called.set()
+
+    async def _keep(self, database: Database) -> None:
+        """Watch for as long as anybody waits. Whatever ends a watch ends nobody's wait: the next one begins soon."""
+        while self._waiting:
+            try:
+                await self._watch(database)
+            except Exception as error:
+                if isinstance(error, RookeryError) and error.retryable:
+                    log.warning("nobody knows how messages are just now: %s", error.message)
+                else:
+                    log.exception("looking after messages failed, and begins anew")
+                await asyncio.sleep(LOOK_S)
 
     async def _watch(self, database: Database) -> None:
         loop = asyncio.get_running_loop()
@@ -68,15 +80,11 @@ class Lookout:
             deaf()
 
     async def _look(self, database: Database) -> None:
-        """Tell those whose message is over. While the database is out of reach nobody is told anything."""
+        """Tell those whose message is over."""
         wanted = list(self._waiting)
         for start in range(0, len(wanted), AT_ONCE):
             some = wanted[start : start + AT_ONCE]
-            try:
-                over = await database.read(lambda tx, some=some: over_among(tx, some))
-            except DatabaseError as error:
-                log.warning("nobody knows how messages are just now: %s", error.message)
-                return
+            over = await database.read(lambda tx, some=some: over_among(tx, some))
             for end in [end for message_id in over for end in self._waiting.get(message_id, ())]:
                 if not end.done():
                     end.set_result(None)

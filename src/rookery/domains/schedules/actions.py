@@ -4,8 +4,8 @@ A tool is called with the agent's own rights and not in scheduler mode: the call
 session is in scheduler mode, since nobody knows beforehand what it will call.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from rookery.core.actor import Actor
@@ -17,6 +17,7 @@ from rookery.domains.schedules.prompting import prompt_for
 from rookery.domains.schedules.tables import MICROS
 from rookery.identity.binding import bound_by
 from rookery.jobs.running import Running
+from rookery.lifecycle.session_calls import call_approved, patience
 from rookery.lifecycle.session_runs import Task, run_session
 from rookery.lifecycle.sessions import Runtime
 
@@ -44,6 +45,10 @@ class Step:
     """What whoever scheduled the action was held to."""
     budget_usd: float | None
     note: Callable[[Tx, dict[str, Any]], None]
+    agreed: bool = False
+    """Whether the owner has approved the action as it stands here."""
+    until: float = field(default_factory=patience)
+    """So long all calls of the step together wait for a person."""
 
     @property
     def key(self) -> str:
@@ -58,8 +63,23 @@ class Step:
         return tool in self.job.platform.calls.registry
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The answer of a tool, called as the agent."""
-        result = await self.job.platform.calls.call(await self.actor(), tool, arguments)
+        """The answer of a tool, called as the agent. A person who has to approve the call has a while."""
+        return await self._call(self.actor, tool, arguments)
+
+    async def call_as_shown(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The same for a call that is all in the action: if the owner has agreed to that, nobody is asked again."""
+        known = self.job.platform.calls.registry.get(tool)
+        if not self.agreed or known is None:
+            return await self.call(tool, arguments)
+
+        async def who() -> Actor:
+            actor = await self.actor()
+            return replace(actor, unasked=actor.unasked | {known.right})
+
+        return await self._call(who, tool, arguments)
+
+    async def _call(self, who: Callable[[], Awaitable[Actor]], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        result = await call_approved(self.job, who, tool, arguments, session=self.key, until=self.until)
         return result.structured
 
 
@@ -91,7 +111,7 @@ async def _one_call(step: Step) -> dict[str, Any]:
         arguments = {"description": action.description, "source_id": step.key}
         if action.project_id is not None:
             arguments["project_id"] = action.project_id
-    answer = await step.call(TOOLS[action.type], arguments)
+    answer = await step.call_as_shown(TOOLS[action.type], arguments)
     done: dict[str, Any] = {"result": _told(answer)}
     if action.type == "work_task":
         done["work_task_id"] = answer.get("id")
@@ -104,7 +124,7 @@ async def _each_repo(step: Step) -> dict[str, Any]:
     done: list[str] = []
     for repo in step.action.repos:
         try:
-            await step.call(TOOLS[step.action.type], {"repo": repo})
+            await step.call_as_shown(TOOLS[step.action.type], {"repo": repo})
             done.append(repo)
         except RookeryError as error:
             failed.append(f"{repo}: {error.code}: {error.message}")

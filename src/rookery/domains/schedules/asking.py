@@ -8,14 +8,15 @@ from rookery.asks.store import Asks, NewAsk, digest_of
 from rookery.asks.tables import OPEN, asks
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
-from rookery.domains.schedules.shown import asked, moment
+from rookery.domains.schedules.ask_card import action_lines, limits_of, one_line
+from rookery.domains.schedules.shown import moment
 from rookery.identity.store import IdentityStore
 from rookery.jobs.kinds import JobArgs
 
 DECIDE = "schedules.decide"
 NEVER_MS = 4_102_444_800_000
 """The year 2100. An execution waits as long as it takes, so its ask is not over before; one job sees to all of them."""
-SHOWN_LETTERS = 1_500
+ALIKE = ("actions", "requester", "max_budget_micros", "notify_address")
 Row = sa.Row[Any]
 _NEWEST = (
     sa.select(asks)
@@ -33,18 +34,19 @@ class DecideArgs(JobArgs):
 
 
 def ask_for(tx: Tx, execution: Row) -> Row:
-    """Ask the owner whether the execution may go on. Asks of one agent for the very same actions are alike."""
+    """Ask the owner whether the execution may go on. Asks of one agent for the very same, with the same limits, are
+    alike."""
     agent = IdentityStore(tx, execution.tenant).find_agent(execution.agent_id)
     snapshot = execution.config_snapshot
     made, _ = Asks(tx, execution.tenant).open(
         NewAsk(
             kind="schedule",
             agent_id=execution.agent_id,
-            question=f'May "{snapshot["name"]}" of {agent.name if agent else execution.agent_id} run?',
+            question=f"May {one_line(snapshot['name'])} of {_named(agent.name if agent else execution.agent_id)} run?",
             context=_told(execution),
             subject=execution.id,
             key=ask_key(execution.id),
-            batch_key=digest_of("schedule", snapshot["actions"], snapshot["requester"]),
+            batch_key=digest_of("schedule", *(snapshot[name] for name in ALIKE)),
             open_for_ms=NEVER_MS - now_ms(tx),
             follow={"job": DECIDE, "args": {"execution_id": execution.id}, "queue": "default"},
         )
@@ -57,11 +59,17 @@ def ask_key(execution_id: str) -> str:
 
 
 def _told(execution: Row) -> str:
-    actions = execution.config_snapshot["actions"]
-    lines = [f"{number}. {asked(action, SHOWN_LETTERS)}" for number, action in enumerate(actions, 1)]
+    snapshot = execution.config_snapshot
+    lines = [f"{number}. {line}" for number, line in enumerate(action_lines(snapshot["actions"]), 1)]
+    why = [f"Said of it: {one_line(snapshot['description'])}"] if snapshot["description"] else []
     about = f"Due {moment(execution.due_ms)}. It would do:"
     whole = f"In full: rookery schedules history --execution {execution.id}"
-    return "\n".join([about, *lines, whole])
+    return "\n".join([*why, f"Limits: {limits_of(snapshot)}", about, *lines, whole])
+
+
+def _named(agent: str) -> str:
+    """A name as it is, if that is one that nobody takes for something else."""
+    return agent if agent.isprintable() else one_line(agent)
 
 
 def ask_of(tx: Tx, tenant: str, execution_id: str) -> Row | None:

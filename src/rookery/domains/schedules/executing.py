@@ -77,11 +77,15 @@ class Execution:
             self._put(tx, number, known)
 
         held: dict[str, Any] = self.row.config_snapshot["requester"]
-        step = Step(self.job, self.row.id, number, self.row.agent_id, action, held, left, note)
+        step = Step(self.job, self.row.id, number, self.row.agent_id, action, held, left, note, self._agreed(number))
         try:
             return {"status": "completed", **await do(step)}
         except StepFailed as failure:
             return {**failure.done, "status": "failed", "error": str(failure)[:MAX_ERROR]}
+
+    def _agreed(self, number: int) -> bool:
+        """Whether the owner has approved exactly this action, having read all of it."""
+        return self.row.decided_by is not None and number in self.row.config_snapshot.get("shown_whole", ())
 
     async def _save(self, number: int, known: Known) -> None:
         await self.job.write(lambda tx: self._put(tx, number, known))

@@ -18,6 +18,7 @@ from rookery.domains.schedules.planning import (
 from rookery.domains.schedules.planning import fire as fire_now
 from rookery.jobs.kinds import Ended, job
 from rookery.jobs.running import Running
+from rookery.lifecycle.session_jobs import end_lost
 
 
 @job(FIRE, attempts=FIRE_ATTEMPTS, backoff_s=1.0)
@@ -93,4 +94,5 @@ async def execute(job: Running, args: ExecuteArgs) -> Callable[[Tx], None] | Non
 
 @execute.ended
 def _execute_ended(tx: Tx, end: Ended) -> None:
+    end_lost(tx, end)
     settle(tx, end.tenant, end.args.schedule_id, end.args.execution_id, end.state, end.error)

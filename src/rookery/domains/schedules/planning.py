@@ -14,6 +14,7 @@ from rookery.core.errors import RookeryError
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
 from rookery.domains.schedules.action import needs_approval, stored_actions
+from rookery.domains.schedules.ask_card import shown_whole
 from rookery.domains.schedules.asking import ask_for
 from rookery.domains.schedules.cron import MINUTE_MS, Timing, latest_due, next_due
 from rookery.domains.schedules.tables import ACTIVE, COMPLETED, PAUSED, UNDER_WAY, executions, schedules
@@ -193,13 +194,18 @@ def add_execution(tx: Tx, schedule: Row, due: int, status: str, result: str | No
         "steps": [{"type": action["type"], "status": "pending"} for action in schedule.actions],
         "config_snapshot": {
             "name": schedule.name,
+            "description": schedule.description,
+            "number": schedule.execution_count + 1,
             "version": schedule.version,
             "agent_id": schedule.agent_id,
             "actions": schedule.actions,
             "requester": schedule.requester,
             "approval_policy": schedule.approval_policy,
+            "max_executions": schedule.max_executions,
             "max_budget_micros": schedule.max_budget_micros,
             "notify_address": schedule.notify_address,
+            # Of what was asked for otherwise, as before an update of the program, nobody knows.
+            "shown_whole": shown_whole(schedule.actions) if status == "awaiting_approval" else [],
         },
         "cost_micros": 0,
         "decided_by": None,

@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from rookery.core.errors import ValidationFailed
+from rookery.domains.schedules.ask_card import short_lines
 from rookery.domains.schedules.cron import MINUTE_MS, zone_of
 from rookery.domains.schedules.tables import MICROS
 
 SHORT_ID = 8
 SHORT_RESULT = 100
 SHORT_ASKED = 200
-TOLD = ("description", "prompt", "message", "to_agent_id", "project_id", "focus_area")
 
 
 def moment(at_ms: int | None, zone: str = "UTC") -> str | None:
@@ -80,15 +80,8 @@ def short_execution(row: sa.Row[Any]) -> dict[str, Any]:
 
 def awaiting_execution(row: sa.Row[Any]) -> dict[str, Any]:
     """For who has to agree: also for whom, and to what."""
-    asks = "; ".join(asked(action, SHORT_ASKED) for action in row.config_snapshot["actions"])
+    asks = "; ".join(short_lines(row.config_snapshot["actions"], SHORT_ASKED))
     return {**short_execution(row), "agent_id": row.agent_id, "asks": asks}
-
-
-def asked(action: dict[str, Any], letters: int) -> str:
-    """What an action is about, in so many letters at most."""
-    told = ", ".join([*action.get("repos", []), *(action[name] for name in TOLD if action.get(name))])
-    said = f"{action['type']}: {told}" if told else action["type"]
-    return said if len(said) <= letters else f"{said[:letters]}…"
 
 
 def whole_execution(row: sa.Row[Any]) -> dict[str, Any]:

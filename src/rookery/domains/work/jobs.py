@@ -9,6 +9,7 @@ from rookery.domains.work.store import Row, WorkTasks
 from rookery.jobs.kinds import Ended, Finish, JobArgs, job
 from rookery.jobs.running import Running
 from rookery.jobs.store import Jobs
+from rookery.lifecycle.session_jobs import end_lost
 
 log = logging.getLogger("rookery.work")
 QUEUE = "work"
@@ -33,6 +34,7 @@ async def run_work(job: Running, args: TaskArgs) -> Finish:
 
 @run_work.ended
 def _given_up(tx: Tx, end: Ended) -> None:
+    end_lost(tx, end)
     WorkTasks(tx, end.tenant).fail(end.args.task_id, end.error)
     clear_up(tx, end.tenant, end.args.task_id)
 

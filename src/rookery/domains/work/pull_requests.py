@@ -1,19 +1,22 @@
 """Opening a pull request for a finished branch, with the tool that the installation has for it."""
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from rookery.core.actor import Actor
-from rookery.core.call import Calls
 from rookery.core.errors import RookeryError
-from rookery.domains.work.programs import run_program
 from rookery.domains.work.prompt import pr_address
 from rookery.files.git import ask, open_repository
+from rookery.jobs.running import Running
+from rookery.lifecycle.programs import run_program
+from rookery.lifecycle.session_calls import call_approved
 
 TOOL = "github_create_pr"
 REMOTE = "origin"
 PUSH_LIMIT_S = 300.0
 MAX_ADDRESS = 500
+Who = Callable[[], Awaitable[Actor]]
 _GITHUB = re.compile(r"[\w.-]*github[\w.-]*[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 
 
@@ -33,10 +36,10 @@ async def push_branch(folder: str, branch: str) -> str | None:
     return None if ran.ok else f"the branch could not be pushed: {ran.output}"
 
 
-async def create_pr(calls: Calls, actor: Actor, arguments: dict[str, Any]) -> tuple[str | None, str | None]:
-    """The address of a new pull request, or None and the reason."""
+async def create_pr(job: Running, who: Who, arguments: dict[str, Any], key: str) -> tuple[str | None, str | None]:
+    """The address of a new pull request, or None and the reason. A person who has to approve it has a while."""
     try:
-        result = await calls.call(actor, TOOL, arguments)
+        result = await call_approved(job, who, TOOL, arguments, session=key)
     except RookeryError as error:
         return None, f"no pull request: {error.message}"
     return pr_address(result.text), None

@@ -8,6 +8,7 @@ recorded is not.
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from rookery.core.actor import Actor
@@ -15,7 +16,6 @@ from rookery.core.errors import ConfigurationError, ServiceUnavailable, Validati
 from rookery.db.tx import Tx
 from rookery.domains.work import worktree
 from rookery.domains.work.naming import worktree_folder
-from rookery.domains.work.programs import run_command
 from rookery.domains.work.project_settings import ProjectWork, WorkSettings
 from rookery.domains.work.prompt import Briefing, pr_address, prompt_for, title
 from rookery.domains.work.pull_requests import TOOL, create_pr, push_branch, repository_name
@@ -25,6 +25,7 @@ from rookery.domains.work.worktree import Place
 from rookery.identity.binding import bound_by
 from rookery.identity.store import IdentityStore
 from rookery.jobs.running import Running
+from rookery.lifecycle.programs import run_command
 from rookery.lifecycle.session_runs import Task, run_session
 from rookery.lifecycle.sessions import Outcome, Runtime
 from rookery.settings import Settings
@@ -181,7 +182,7 @@ class Runner:
             "head": task.branch_name,
             "base": task.original_branch or "main",
         }
-        return await create_pr(calls, await self._actor(task), arguments)
+        return await create_pr(self.job, partial(self._actor, task), arguments, f"work:{task.id}:pr")
 
     async def _actor(self, task: Row, **binding: Any) -> Actor:
         """The agent, held to whatever the session was held to in which the work was asked for."""

@@ -17,10 +17,14 @@ from rookery.domains.work.daily_limit import count_one
 from rookery.domains.work.naming import branch_name
 from rookery.domains.work.states import OPEN, TASK, Status
 from rookery.domains.work.tables import work_tasks
+from rookery.repute.events import EventType, ReputationEvent, add_events
 
 Row = sa.Row[Any]
 KEPT_CHARACTERS = 2000
 SUMMARY_CHARACTERS = 500
+COMPLETED_POINTS, FAILED_POINTS = 5, -2
+IMPROVEMENT = "improvement:"
+"""How a `source_id` begins that an improvement loop gave. It only tells the event apart; no score depends on it."""
 _ONE = (work_tasks.c.tenant == sa.bindparam("of_tenant"), work_tasks.c.id == sa.bindparam("the_id"))
 _OF = sa.select(work_tasks).where(*_ONE)
 _BY_SOURCE = sa.select(work_tasks).where(
@@ -132,7 +136,29 @@ class WorkTasks:
         ends = {"completed_ms": at} if values.get("status") in ("completed", "failed") else {}
         mine = (work_tasks.c.tenant == self.tenant, work_tasks.c.id == task_id)
         changed = sa.update(work_tasks).where(*mine, *guards).values(**values, **ends, updated_ms=at)
-        return self.tx.one(changed.returning(*work_tasks.c))
+        row = self.tx.one(changed.returning(*work_tasks.c))
+        if row is not None and ends:
+            self._tell(row)
+        return row
+
+    def _tell(self, task: Row) -> None:
+        """How a task ends counts for the reputation of the agent that did it."""
+        completed = task.status == "completed"
+        types: list[EventType] = ["task_completed" if completed else "task_failed"]
+        if (task.source_id or "").startswith(IMPROVEMENT):
+            types.append("improvement_loop_completed" if completed else "improvement_loop_failed")
+        ended = [
+            ReputationEvent(
+                tenant=self.tenant,
+                agent_id=task.agent_id,
+                type=each,
+                impact=COMPLETED_POINTS if completed else FAILED_POINTS,
+                about={"task": task.id},
+                key=f"{each}:{task.id}",
+            )
+            for each in types
+        ]
+        add_events(self.tx, ended)
 
     def _visible(self, row: Row) -> bool:
         actor = self.actor

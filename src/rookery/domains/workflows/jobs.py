@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from rookery.core.actor import Actor
@@ -18,6 +19,8 @@ from rookery.identity.store import IdentityStore
 from rookery.jobs.kinds import Ended, JobArgs, job
 from rookery.jobs.running import Running
 from rookery.jobs.store import Jobs
+from rookery.lifecycle.session_calls import call_approved
+from rookery.lifecycle.session_jobs import end_lost
 from rookery.lifecycle.session_runs import Task, Unwanted, run_session
 from rookery.lifecycle.sessions import Runtime
 
@@ -103,6 +106,7 @@ def _completed(args: NodeArgs, output: Json) -> Finish:
 
 def _given_up(tx: Tx, end: Ended) -> None:
     """The node has failed for good. If the run was cancelled the node is over already, and stays as it is."""
+    end_lost(tx, end)
     error = end.error.removeprefix(f"{NodeFailed.code}: ")
     settle_node(tx, end.args.run_id, end.args.node_id, NodeState("failed", error=error))
 
@@ -139,15 +143,17 @@ async def agent_session(job: Running, args: NodeArgs) -> Finish:
     return _completed(args, {"sessionId": ended.session_id, "output": fit_text(ended.outcome.output)})
 
 
-@job("workflows.work_task", attempts=1)
+# Lasting, since a person may have to approve the task.
+@job("workflows.work_task", attempts=1, lasting=True)
 async def work_task(job: Running, args: NodeArgs) -> Finish:
     work = await _work(job, args)
     if work is None:
         return None
     settings = cast(WorkTaskConfig, work.settings)
     # The same key gives the same task, however often a worker dies here.
-    told = {"description": text_of(work.node, work.given), "source_id": node_key(args.run_id, args.node_id, args.tries)}
-    made = await job.platform.calls.call(await work.actor(job), "create_work_task", told)
+    key = node_key(args.run_id, args.node_id, args.tries)
+    told = {"description": text_of(work.node, work.given), "source_id": key}
+    made = await call_approved(job, partial(work.actor, job), "create_work_task", told, session=key)
     task = made.structured
     if not settings.wait_for_completion:
         output = _task_output(task)

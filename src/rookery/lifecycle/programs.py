@@ -1,4 +1,4 @@
-"""Running the owner's commands in a working tree, with a time limit, until nothing of them is left."""
+"""Running the owner's commands in a folder, with a time limit, until nothing of them is left."""
 
 import asyncio
 import contextlib
@@ -21,10 +21,14 @@ _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a program ended. `output` is the end of what it printed, errors included."""
+    """How a program ended. `output` is the end of what it printed, errors included.
+
+    `exit_code` is None if it could not be started or was stopped, and negative if a signal ended it.
+    """
 
     ok: bool
     output: str
+    exit_code: int | None = None
 
 
 def environment() -> dict[str, str]:
@@ -34,17 +38,20 @@ def environment() -> dict[str, str]:
     return marked({**kept, "CI": "1", "GIT_TERMINAL_PROMPT": "0"}, "work")
 
 
-async def run_command(command: str, folder: str, limit_s: float) -> Ran:
+async def run_command(command: str, folder: str, limit_s: float, keep: int = OUTPUT_CHARACTERS) -> Ran:
     """The same for a command line of the shell."""
-    return await run_program(("sh", "-c", command), folder, limit_s)
+    return await run_program(("sh", "-c", command), folder, limit_s, keep)
 
 
-async def run_program(words: Sequence[str], folder: str, limit_s: float) -> Ran:
-    """Run a program in `folder`. When this returns or is cancelled, or we are killed, its process group is gone."""
+async def run_program(words: Sequence[str], folder: str, limit_s: float, keep: int = OUTPUT_CHARACTERS) -> Ran:
+    """Run a program in `folder`. When this returns or is cancelled, or we are killed, its process group is gone.
+
+    Of what it prints, the last `keep` characters are kept.
+    """
     # A pipe of our own, since asyncio takes a process for running while anybody holds one of its pipes open.
     ours, theirs = os.pipe()
     leash, hand = os.pipe()
-    tail = _Tail()
+    tail = _Tail(keep)
     reading = asyncio.create_task(tail.read(ours))
     try:
         process = await asyncio.create_subprocess_exec(
@@ -79,7 +86,7 @@ async def run_program(words: Sequence[str], folder: str, limit_s: float) -> Ran:
             await asyncio.wait_for(reading, _DRAIN_S)
     if late:
         return Ran(False, f"{tail.text}\nstopped after {limit_s:g} s".strip())
-    return Ran(process.returncode == 0, tail.text or f"exit code {process.returncode}")
+    return Ran(process.returncode == 0, tail.text or f"exit code {process.returncode}", process.returncode)
 
 
 def _kill_group(group: int) -> None:
@@ -90,7 +97,8 @@ def _kill_group(group: int) -> None:
 class _Tail:
     """The end of a stream, however much comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: int) -> None:
+        self._keep_characters = keep
         self._pieces: deque[bytes] = deque()
         self._size = 0
 
@@ -108,10 +116,10 @@ class _Tail:
     def _keep(self, piece: bytes) -> None:
         self._pieces.append(piece)
         self._size += len(piece)
-        while self._size - len(self._pieces[0]) >= OUTPUT_CHARACTERS * 4:
+        while self._size - len(self._pieces[0]) >= self._keep_characters * 4:
             self._size -= len(self._pieces.popleft())
 
     @property
     def text(self) -> str:
         whole = b"".join(self._pieces).decode(errors="replace").replace("\0", "")
-        return whole.strip()[-OUTPUT_CHARACTERS:]
+        return whole.strip()[-self._keep_characters :]
