@@ -60,9 +60,9 @@ clean: ## Remove the virtual environments, build/ and the caches; never a home f
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.installed: pyproject.toml constraints.txt
-	@scripts/install.sh $(VENV) embed
+	@scripts/install.sh $(VENV) embed,code
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
-	@scripts/install.sh $(VENV) dev,embed,notify
+	@scripts/install.sh $(VENV) dev,embed,notify,a2a,code-more,algorand
 	@touch $(VENV)/.installed $@

@@ -2,7 +2,7 @@
 # Prints a new constraints.txt: the newest versions that pyproject.toml allows, of all extras together.
 set -eu
 
-extras=dev,claude,a2a,notify,embed,otel,algorand
+extras=dev,claude,a2a,notify,embed,otel,algorand,code-more
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 

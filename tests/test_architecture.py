@@ -31,6 +31,8 @@ LAYERS = [
         "ledger",
         "embedding",
         "outgoing",
+        "repute",
+        "attest",
     },
     {"domains"},
     {"engine", "server", "runtimes"},

@@ -54,6 +54,10 @@ def load(tmp_path: Path) -> Load:
         ("WORK_MAX_ITERATIONS", "2", "work_max_iterations", 2),
         ("WORKTREE_BASE_DIR", "/srv/trees", "worktree_base_dir", "/srv/trees"),
         ("AGENT_TIMEOUT_MS", "60000", "agent_timeout_ms", 60_000),
+        ("MAX_REMOTE_INVOCATIONS_PER_SESSION", "7", "a2a_max_invocations", 7),
+        ("MAX_UNIQUE_AGENTS_PER_SESSION", "7", "a2a_max_agents", 7),
+        ("A2A_INVOCATION_COOLDOWN_MS", "7", "a2a_invocation_cooldown_ms", 7),
+        ("A2A_INBOUND_RATE_LIMIT_PER_MIN", "7", "a2a_inbound_rate_limit_per_min", 7),
         ("CREDITS_PER_ALGO", "7", "credits_per_algo", 7),
         ("LOW_CREDIT_THRESHOLD", "7", "low_credit_threshold", 7),
         ("RESERVE_PER_GROUP_MESSAGE", "7", "reserve_per_group_message", 7),
@@ -67,6 +71,12 @@ def load(tmp_path: Path) -> Load:
         ("SESSION_MAX_AGENT_MESSAGES", "5", "session_max_agent_messages", 5),
         ("SESSION_MAX_UNIQUE_TARGETS", "2", "session_max_unique_targets", 2),
         ("SESSION_MESSAGE_INTERVAL_MS", "3000", "session_message_interval_ms", 3000),
+        ("GITHUB_TOKEN", "ghp_x", "github_token", "ghp_x"),
+        ("GH_TOKEN", "ghp_x", "github_token", "ghp_x"),
+        ("GITHUB_API_URL", "https://github.example/api/v3/", "github_api_url", "https://github.example/api/v3"),
+        ("GITHUB_ALLOWED_ORGS", "Acme, octo/Shop", "github_allow", ("acme", "octo/shop")),
+        ("ALGORAND_INDEXER_URL", "https://idx.example/", "algorand_indexer_url", "https://idx.example"),
+        ("BRAVE_SEARCH_API_KEY", "BSA-x", "search_api_key", "BSA-x"),
         ("MCP_AUTH_DISABLE_SCOPE_CHECKS", "true", "auth_scope_checks", False),
         ("MCP_AUTH_DISABLE_SCOPE_CHECKS", "1", "auth_scope_checks", False),
         ("MCP_AUTH_DISABLE_SCOPE_CHECKS", "false", "auth_scope_checks", True),
@@ -99,6 +109,9 @@ def test_every_other_name_has_a_test_of_its_effect() -> None:
         ("MCP_AUTH_MODE", "open"),
         ("MCP_LOG_LEVEL", "loud"),
         ("OAUTH_JWKS_URI", "http://keys.example"),
+        ("GITHUB_API_URL", "http://github.example"),
+        ("GITHUB_ALLOWED_ORGS", "acme/shop/../x"),
+        ("GITHUB_APP_INSTALLATION_ID", "mine"),
         ("MCP_SERVER_RESOURCE_IDENTIFIER", "rookery"),
         ("MCP_PUBLIC_URL", "rookery.example"),
         ("MCP_AUTH_DISABLE_SCOPE_CHECKS", "yes please"),
@@ -107,6 +120,16 @@ def test_every_other_name_has_a_test_of_its_effect() -> None:
 )
 def test_a_wrong_value_under_another_name_is_named_as_it_was_given(load: Load, name: str, value: str) -> None:
     assert fault(load, "", {name: value}) == f"{name} cannot be {value!r}"
+
+
+def test_a_github_app_is_named_whole_or_not_at_all(load: Load) -> None:
+    parts = [("GITHUB_APP_ID", "7"), ("GITHUB_APP_INSTALLATION_ID", "9"), ("GITHUB_APP_PRIVATE_KEY", "/etc/key.pem")]
+    for name, _ in parts:
+        environ = {other: value for other, value in parts if other != name}
+        assert "is missing, and the rest of the GitHub App is set" in fault(load, "", environ)
+    app = load("", dict(parts))
+    assert (app.github_app_id, app.github_app_installation_id, app.github_app_key) == ("7", 9, "/etc/key.pem")
+    assert "key.pem" not in repr(app)
 
 
 def test_our_own_names_win_over_the_others_and_those_over_the_file(load: Load) -> None:

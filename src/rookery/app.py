@@ -11,13 +11,16 @@ from rookery.around.chain import seal_pending
 from rookery.around.metrics import Metrics
 from rookery.around.rate import RateLimit
 from rookery.around.timing import span
+from rookery.attest.algorand import ledger_of
 from rookery.core.call import Calls
 from rookery.core.events import Events
 from rookery.core.hook import Hook
+from rookery.core.record import Record
 from rookery.core.registry import Registry
-from rookery.db.database import Database, open_database
+from rookery.db.database import Database, Seal, open_database
 from rookery.db.migrate import Migration, migrate
 from rookery.db.storage import TableStorage
+from rookery.db.tx import Tx
 from rookery.domains.memory.file_copies import repair_copies
 from rookery.domains.memory.file_notes import ProfileNotes
 from rookery.domains.memory.recalls import close_recalls
@@ -31,6 +34,7 @@ from rookery.ledger.limit import CreditLimit
 from rookery.ledger.rates import enforce
 from rookery.lifecycle.sessions import Runtime
 from rookery.plugins import load_domains
+from rookery.repute.heard import Heard
 from rookery.runtimes.scripted import Scripted
 from rookery.sealing.key_table import refuse_other_key
 from rookery.sealing.keyring import load_keyring
@@ -60,6 +64,17 @@ class Platform:
 
 def _runtime(settings: Settings) -> Runtime | None:
     return Scripted() if settings.runtime == "scripted" else None
+
+
+def _sealing() -> Seal:
+    """Writes audit records, and with them what they say of the reputation of agents."""
+    heard = Heard()
+
+    def seal(tx: Tx, records: Sequence[Record]) -> None:
+        audit.append(tx, records)
+        heard(tx, records)
+
+    return seal
 
 
 def make_platform(
@@ -92,7 +107,7 @@ def make_platform(
     except BaseException:
         database.close()
         raise
-    database.seal = audit.append
+    database.seal = _sealing()
     database.tick = seal_pending
     metrics, events = Metrics(), Events()
     budgets = CreditLimit() if settings.credits_hard_stop else None
@@ -111,6 +126,7 @@ def make_platform(
             "embedder": once(load_embedder),
             "settings": settings,
             "budgets": budgets,
+            "ledger": ledger_of(settings, database),
             "runtime": runtime or _runtime(settings),
         },
         span=span,
@@ -119,7 +135,7 @@ def make_platform(
     )
     resolver = Resolver(
         domains.registry,
-        domains.services,
+        domains.services | settings.services,
         hide_unavailable=settings.hide_unavailable,
         scope_map=dict(settings.auth_scope_map),
         scope_checks=settings.auth_scope_checks,

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import rookery.domains
 from rookery.around import audit
+from rookery.attest import tables as attest_tables
 from rookery.core.errors import ConfigurationError
 from rookery.core.hook import Hook
 from rookery.core.lint import lint, lint_declared
@@ -23,6 +24,7 @@ from rookery.jobs import tables as job_tables
 from rookery.jobs.kinds import Kind, kinds_of
 from rookery.ledger import tables as ledger_tables
 from rookery.lifecycle import issue_tables, run_tables
+from rookery.repute import tables as repute_tables
 from rookery.sealing import key_table
 
 GROUP = "rookery.domains"
@@ -63,12 +65,14 @@ def _ours() -> "_Found":
     """What comes with the product. It is the same for every platform of a process, so it is looked for once."""
     found = _Found()
     found.migrations |= {
+        "attest": attest_tables.MIGRATIONS,
         "audit": audit.MIGRATIONS,
         "identity": identity_tables.MIGRATIONS,
         "client_sessions": client_sessions.MIGRATIONS,
         "issues": issue_tables.MIGRATIONS,
         "jobs": job_tables.MIGRATIONS,
         "ledger": ledger_tables.MIGRATIONS,
+        "repute": repute_tables.MIGRATIONS,
         "runs": run_tables.MIGRATIONS,
         "sealing": key_table.MIGRATIONS,
         "storage": storage.MIGRATIONS,

@@ -156,11 +156,11 @@ def test_with_no_room_for_the_file_no_call_runs(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of two megabytes, where the machine lets us mount one."""
+    """A disk of four megabytes, where the machine lets us mount one."""
     disk = tmp_path / "disk"
     disk.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
     )
     if made.returncode:
         pytest.skip(f"a disk that can be filled cannot be mounted here: {made.stderr.strip()}")

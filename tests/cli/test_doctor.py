@@ -301,8 +301,11 @@ def test_a_missing_git_is_noted(machine: Machine, tmp_path: Path) -> None:
 
 
 def test_a_missing_github_token_is_noted_and_a_present_one_is_not_shown(machine: Machine) -> None:
-    expect(with_environ(machine, GH_TOKEN=""), "github", "note", "GITHUB_TOKEN")
+    expect(with_settings(machine, github_token=""), "github", "note", "GITHUB_TOKEN")
     assert all("secret-of-github" not in f"{found.sentence}{found.mend}" for found in examine(machine))
+    expect(machine, "github", "ok", "token is set")
+    app = with_settings(machine, github_app_id="7", github_app_installation_id=9, github_app_key="k")
+    expect(app, "github", "ok", "App 7 is set")
 
 
 def test_every_check_that_the_issue_names_is_there(machine: Machine) -> None:

@@ -1,5 +1,7 @@
 """The names that the seed documents fix. Tests compare the registry with them; nothing is derived from them."""
 
+from rookery.domains.code.grammars import installed
+
 DEFAULT_SET = frozenset({
     "send_message", "save_memory", "recall_memory", "list_agents", "extend_timeout", "check_credits",
     "create_work_task", "manage_schedule", "manage_workflow", "web_search", "deep_research", "discover_agent",
@@ -17,13 +19,14 @@ SCHEDULER_BLOCKED = frozenset({
     "github_create_issue", "github_comment_on_pr", "ask_owner",
 })  # fmt: skip
 CONDITIONAL = {"create_work_task": "work_tasks", "code_symbols": "code_index", "find_references": "code_index"}
-# Those whose service nobody offers yet.
-UNSERVED = {name: service for name, service in CONDITIONAL.items() if service != "work_tasks"}
+# Those whose service is missing here: an installation without the extra `code` has no parser.
+UNSERVED = {name: service for name, service in CONDITIONAL.items() if service == "code_index" and not installed()}
 
 # What the product adds to the default set beyond the seeds.
 ADDITIONS = frozenset({
     "ping", "get_server_info", "forget_memory", "promote_memory", "check_answer",
     "get_work_task", "list_work_tasks", "cancel_work_task", "get_costs", "read_inbox", "acknowledge_message",
+    "record_health_snapshot", "collect_health",
 })  # fmt: skip
 
 # Which profile has which tool, by the profiles' letters.

@@ -10,15 +10,16 @@ import pytest
 from rookery.core.actor import Actor
 from rookery.core.decide import LAYERS, Decision, decide, explain, held_by
 from rookery.core.tool import Tool
+from rookery.domains.code.tools import code_symbols
 from rookery.domains.credits.tools import grant_credits
 from rookery.domains.messages.tools import send_message
 from rookery.domains.owner.ask_tools import ask_owner
+from rookery.domains.research.tools import web_search
 from rookery.domains.system.tools import ping
 from rookery.domains.tracker.issue_tools import get_issue
 from rookery.domains.tracker.issue_write_tools import add_comment
 from rookery.domains.tracker.verdict_tools import approve_phase
 from rookery.identity.agent_tools import create_agent, list_projects
-from tests import stand_ins
 
 PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 
@@ -41,7 +42,7 @@ def names(*listed: str) -> frozenset[str]:
 
 
 def test_a_tool_whose_service_is_missing_is_hidden_and_what_it_merely_needs_is_not() -> None:
-    conditional, wanting = stand_ins.code_symbols, replace(ping, needs="mail")
+    conditional, wanting = code_symbols, replace(ping, needs="mail")
     assert decide(agent(), conditional).outcome == "hide"
     assert decide(agent(services=names("code_index")), conditional).outcome == "allow"
     assert decide(agent(), wanting).outcome == "allow"
@@ -104,7 +105,7 @@ def test_an_outsider_has_nothing_but_what_it_was_given() -> None:
 
 
 def test_a_profile_replaces_the_default_set() -> None:
-    assert refusal(agent(profile="judge"), stand_ins.web_search) == "role"
+    assert refusal(agent(profile="judge"), web_search) == "role"
     assert refusal(agent(profile="judge", issue="iss-1"), approve_phase) is None
     assert refusal(agent(issue="iss-1"), approve_phase) == "role"
 
@@ -113,7 +114,7 @@ def test_under_a_profile_a_list_narrows_and_never_widens() -> None:
     judge = agent(profile="judge", issue="iss-1", permissions=names("approve_phase", "web_search", "grant_credits"))
     assert refusal(judge, approve_phase) is None
     assert refusal(judge, get_issue) == "role"
-    assert refusal(judge, stand_ins.web_search) == "role"
+    assert refusal(judge, web_search) == "role"
     assert refusal(judge, grant_credits) == "role"
     assert refusal(replace(judge, grants=names("grant_credits")), grant_credits) == "gate"
 
@@ -166,7 +167,7 @@ def test_allowed_disallowed_and_the_scope_file_take_even_what_was_granted() -> N
 def test_a_scheduled_session_loses_blocked_tools_even_as_owner_on_the_web() -> None:
     assert refusal(person("owner", source="web", scheduler=True), send_message) == "scheduler"
     assert refusal(agent(scheduler=True, grants=names("send_message")), send_message) == "scheduler"
-    assert refusal(agent(scheduler=True), stand_ins.web_search) is None
+    assert refusal(agent(scheduler=True), web_search) is None
 
 
 def test_nobody_is_asked_in_an_unattended_session() -> None:
@@ -180,7 +181,7 @@ def test_the_networking_filter_is_off_unless_set_and_only_for_sessions_of_agents
     assert refusal(agent(source="agent"), tool) is None
     assert refusal(agent(source="agent", restrict_networking=True), tool) == "source"
     assert refusal(agent(source="telegram", restrict_networking=True), tool) is None
-    assert refusal(agent(source="agent", restrict_networking=True), stand_ins.web_search) is None
+    assert refusal(agent(source="agent", restrict_networking=True), web_search) is None
 
 
 @pytest.mark.parametrize(("depth", "expected"), [(1, None), (2, None), (3, "depth"), (4, "depth")])
@@ -249,7 +250,7 @@ def test_a_list_spares_approvals_of_privileged_tools_alone_and_not_under_a_profi
 
 
 def test_an_unattended_session_asks_too() -> None:
-    assert decide(agent(mode="ask", unattended=True), stand_ins.web_search) == Decision(
+    assert decide(agent(mode="ask", unattended=True), web_search) == Decision(
         "ask", "gate", "web_search is act and the session's mode is ask", "the owner has to approve it"
     )
 

@@ -29,8 +29,8 @@ def test_two_tools_of_one_name_stop_the_start_and_both_places_are_named(registry
 
 
 def test_a_tool_cannot_take_the_alias_of_another_or_hide_behind_the_prefix(registry: Registry) -> None:
-    with pytest.raises(ConfigurationError, match="corvid_web_search"):
-        registry.add(replace(ping, name="corvid_web_search"), "acme")
+    with pytest.raises(ConfigurationError, match="corvid_delete_everything"):
+        registry.add(replace(ping, name="corvid_delete_everything"), "acme")
     with pytest.raises(ConfigurationError, match="corvid_"):
         registry.add(replace(ping, name="corvid_brand_new"), "acme")
 
@@ -50,7 +50,7 @@ def test_tools_come_in_the_order_of_their_names_whatever_the_order_of_loading(re
 
 def test_a_tool_knows_the_domain_that_brought_it(registry: Registry) -> None:
     assert registry.require("ping").domain == "system"
-    assert registry.require("web_search").domain == "stand_ins"
+    assert registry.require("delete_everything").domain == "stand_ins"
 
 
 def test_a_module_brings_only_the_tools_that_it_declares_itself() -> None:
@@ -63,8 +63,8 @@ def test_a_module_brings_only_the_tools_that_it_declares_itself() -> None:
 
 def test_a_name_that_no_tool_has_is_answered_with_those_that_come_near(registry: Registry) -> None:
     with pytest.raises(NotFound) as caught:
-        registry.require("corvid_web_serch")
-    assert "web_search" in (caught.value.hint or "")
+        registry.require("corvid_delete_everthing")
+    assert "delete_everything" in (caught.value.hint or "")
     with pytest.raises(NotFound) as caught:
         registry.require("zzz")
     assert caught.value.hint

@@ -7,6 +7,7 @@ import pytest
 from rookery.core.actor import Actor
 from rookery.core.errors import NotFound, PermissionDenied, RookeryError
 from rookery.core.tool import PROFILES
+from rookery.identity.resolve import Resolver
 from tests.core.seed_names import ADDITIONS, CONDITIONAL, DEFAULT_SET, MATRIX, PRIVILEGED, SCHEDULER_BLOCKED, UNSERVED
 from tests.platform_fixtures import Fleet
 
@@ -101,12 +102,13 @@ async def test_all_tools_need_a_person_whatever_the_session_leaves_out(fleet: Fl
 
 
 async def test_a_conditional_tool_is_hidden_without_its_service(fleet: Fleet) -> None:
-    for actor, name in itertools.product((fleet.actor(), fleet.owner), UNSERVED):
+    fleet.platform.resolver = Resolver(fleet.platform.registry, frozenset())
+    for actor, name in itertools.product((fleet.actor(), fleet.owner), CONDITIONAL):
         assert name not in fleet.names(actor)
         with pytest.raises(NotFound) as caught:
             await fleet.call(actor, name)
         assert caught.value.layer == "available"
-        assert UNSERVED[name] in (caught.value.hint or "")
+        assert CONDITIONAL[name] in (caught.value.hint or "")
 
 
 async def test_the_conditional_tools_are_there_with_their_services(served_fleet: Fleet) -> None:

@@ -42,14 +42,14 @@ async def test_what_is_not_named_stays_as_it_is(fleet: Fleet) -> None:
 async def test_mode_and_networking_filter_count_from_the_next_call_on(fleet: Fleet) -> None:
     await own(fleet, "update_agent", agent="default", mode="ask")
     with pytest.raises(ApprovalRequired) as asked:
-        await fleet.call(fleet.actor(), "web_search")
+        await fleet.call(fleet.actor(), "web_search", query="rooks")
     assert asked.value.layer == "gate"
     assert "web_search" in fleet.names(fleet.actor())
     await own(fleet, "update_agent", agent="default", mode="autonomy", restrict_networking=True)
-    await fleet.call(fleet.actor(), "web_search")
-    await fleet.call(fleet.actor(), "discover_agent")
+    await fleet.call(fleet.actor(), "web_search", query="rooks")
+    await fleet.call(fleet.actor(), "discover_agent", query="anybody")
     with pytest.raises(PermissionDenied) as refused:
-        await fleet.call(fleet.actor(source="agent"), "discover_agent")
+        await fleet.call(fleet.actor(source="agent"), "discover_agent", query="anybody")
     assert refused.value.layer == "source"
 
 

@@ -26,6 +26,7 @@ NEEDED = (
     "psycopg",
     "pydantic",
     "pypdf",
+    "rfc8785",
     "rich",
     "sqlalchemy",
     "starlette",
@@ -41,6 +42,8 @@ EXTRAS = {
     "embed": "onnxruntime",
     "otel": "opentelemetry.sdk",
     "algorand": "algosdk",
+    "code": "tree_sitter",
+    "code-more": "tree_sitter_kotlin",
 }
 COLLECTOR = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 OLDEST_PYTHON = (3, 11)
@@ -180,11 +183,12 @@ def check_git(machine: Machine) -> Finding:
 
 
 def check_github(machine: Machine) -> Finding:
-    name = next((name for name in ("GITHUB_TOKEN", "GH_TOKEN") if machine.environ.get(name)), None)
-    if name is None:
+    settings = machine.settings
+    if not settings.github_token and not settings.github_app_id:
         sentence = "Neither GITHUB_TOKEN nor GH_TOKEN is set; the GitHub tools will say so when called."
         return Finding("github", "note", sentence, "set GITHUB_TOKEN before rookery up")
-    return Finding("github", "ok", f"{name} is set.")
+    told = f"The GitHub App {settings.github_app_id}" if settings.github_app_id else "A GitHub token"
+    return Finding("github", "ok", f"{told} is set.")
 
 
 def check_disk(machine: Machine) -> Finding:

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "knowledge": ("knowledge", "Documents of a project that agents can search."),
     "schedules": ("schedules", "Schedules of agents, and what awaits approval."),
     "work": ("work", "Work tasks of agents, and how their work is checked."),
+    "health": ("health", "The health of a project's code: probes, counts and trends."),
     "workflows": ("workflows", "Workflows of agents, and their runs."),
     "jobs": ("jobs", "Deferred work: what waits, what runs, and how it ended."),
     "worker": ("worker", "Do deferred work, on this machine or any other that reaches the database."),
@@ -35,6 +36,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backup": ("backup", "Copy the database to a file."),
     "restore": ("backup", "Replace the database by a backup; what was there is kept."),
     "audit": ("audit", "The record of every call."),
+    "verify-attestation": (
+        "attestations",
+        "Verify a log of attestations, from a file or an address; exit with 1 if it does not hold.",
+    ),
     "doctor": ("doctor", "Check the installation and say how to mend it."),
 }
 
@@ -48,7 +53,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return getattr(importlib.import_module(f"rookery.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+        module = importlib.import_module(f"rookery.cli.{COMMANDS[cmd_name][0]}")
+        return getattr(module, cmd_name.replace("-", "_"))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -11,6 +11,8 @@ from starlette.types import Receive, Scope, Send
 
 from rookery import __version__
 from rookery.core.errors import RookeryError, Unauthorized
+from rookery.server.a2a import a2a_routes
+from rookery.server.attestations import attestation_routes
 from rookery.server.auth import Authenticator, protected_resource_metadata
 from rookery.server.hooks import HOOKS, hook_routes
 from rookery.server.session import open_session
@@ -77,7 +79,9 @@ class WebApp:
                 Route("/metrics", self._metrics),
                 Route(well_known, self._protected_resource, methods=["GET", "OPTIONS"]),
                 Route(well_known + path, self._protected_resource, methods=["GET", "OPTIONS"]),
+                *attestation_routes(platform),
                 *hook_routes(platform),
+                *a2a_routes(platform, authenticator),
             ]
         )
 

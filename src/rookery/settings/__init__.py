@@ -44,6 +44,33 @@ class Settings:
     approval_hold_s: float = 45
     outgoing_allow: Names = ()
 
+    github_token: str = ""
+    github_api_url: str = "https://api.github.com"
+    github_app_id: str = ""
+    github_app_installation_id: int = 0
+    github_app_key: str = ""
+    github_allow: Names = ()
+
+    search_engine: str = "brave"
+    search_api_key: str = ""
+    search_url: str = ""
+    search_timeout_s: float = 10
+    search_summary: bool = True
+
+    a2a_server: bool = True
+    a2a_agent: str = ""
+    a2a_allow: Names = ()
+    a2a_tokens: Table = ()
+    a2a_trust: Table = ()
+    a2a_max_invocations: int = 10
+    a2a_max_agents: int = 3
+    a2a_invocation_cooldown_ms: int = 5_000
+    a2a_inbound_rate_limit_per_min: int = 5
+
+    algorand_algod_url: str = ""
+    algorand_algod_token: str = ""
+    algorand_indexer_url: str = "https://mainnet-idx.algonode.cloud"
+
     network: str = "local"
     mnemonic: str = ""
     key_file: str = ""
@@ -100,6 +127,15 @@ class Settings:
         hidden = {key: "***" for key in SECRET if told[key]}
         parts = (f"{key}={without_password(repr(value))}" for key, value in (told | hidden).items())
         return f"Settings({', '.join(parts)})"
+
+    @property
+    def services(self) -> frozenset[str]:
+        """What they make available: names that tools `needs`."""
+        there = {
+            "github": bool(self.github_token or self.github_app_id),
+            "search": bool(self.search_api_key or self.search_url),
+        }
+        return frozenset(name for name, is_there in there.items() if is_there)
 
     @property
     def database_url(self) -> str:

@@ -4,7 +4,7 @@ import ipaddress
 import re
 from urllib.parse import SplitResult, urlsplit
 
-RESERVED_PATHS = ("/", "/healthz", "/readyz", "/metrics")
+RESERVED_PATHS = ("/", "/healthz", "/readyz", "/metrics", "/a2a")
 USUAL_PORTS = {"http": 80, "https": 443}
 
 
@@ -30,6 +30,32 @@ def safe_address(text: str) -> str:
     parts = _split(text)
     if "#" in text or not (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))):
         raise ValueError(text)
+    return text
+
+
+def api_address(text: str) -> str:
+    """The same without query and final slash, to which paths are added."""
+    return web_address(safe_address(text))
+
+
+def github_place(text: str) -> str:
+    """An owner on GitHub, or the owner/name of a repository. Capitals do not count there."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(/[A-Za-z0-9_.-]{1,100})?", text):
+        raise ValueError(text)
+    return text.lower()
+
+
+def plain_word(text: str) -> str:
+    """A name in small letters, digits and underscores, which can lead to no other file or host."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", text):
+        raise ValueError(text)
+    return text
+
+
+def header_word(text: str) -> str:
+    """A key that a header can carry: ASCII, no spaces, no line ends."""
+    if not re.fullmatch(r"[!-~]{1,1000}", text):
+        raise ValueError("not a key")
     return text
 
 

@@ -27,6 +27,7 @@ class Mismatch(ConfigurationError):
 
 def check(settings: "Settings") -> None:
     """Refuse what does not go together."""
+    _check_github_app(settings)
     if settings.auth_mode == "none":
         _check_open(settings)
     elif settings.auth_mode == "jwt" and len(settings.auth_secret) < SHORTEST_SECRET:
@@ -35,6 +36,13 @@ def check(settings: "Settings") -> None:
         raise Mismatch("auth_secret", what, hint)
     elif settings.auth_mode == "oauth":
         _check_oauth(settings)
+
+
+def _check_github_app(settings: "Settings") -> None:
+    parts = ("github_app_id", "github_app_installation_id", "github_app_key")
+    missing = [key for key in parts if not getattr(settings, key)]
+    if missing and len(missing) < len(parts):
+        raise Mismatch(missing[0], "is missing, and the rest of the GitHub App is set", f"set {', '.join(parts)}")
 
 
 def _check_open(settings: "Settings") -> None:

@@ -12,6 +12,7 @@ Names = tuple[str, ...]
 Table = tuple[tuple[str, tuple[str, ...]], ...]
 
 LEVELS = ("debug", "info", "warning", "error")
+TRUST = ("untrusted", "low", "medium", "high", "verified")
 CHOICES = {
     "audit_reads": ("normal", "full"),
     "auth_mode": ("local", "jwt", "oauth", "none"),
@@ -29,9 +30,11 @@ RANGES: dict[str, tuple[float, float]] = {
     "http_session_idle_s": (0.1, 31 * 86_400),
     "http_max_sessions": (1, 1_000_000),
     "http_max_body_bytes": (1024, 1 << 30),
+    "github_app_installation_id": (0, 1 << 62),
     "auth_jwks_cooldown_s": (0.1, 86_400),
     "auth_jwks_timeout_s": (0.1, 60),
     "approval_hold_s": (0, 600),
+    "search_timeout_s": (0.1, 60),
     "worker_concurrency": (1, 256),
     "job_lease_s": (1, 3600),
     "job_keep_days": (1, 3650),
@@ -48,6 +51,10 @@ RANGES: dict[str, tuple[float, float]] = {
     "session_max_unique_targets": (0, 1_000_000),
     "session_message_interval_ms": (0, 86_400_000),
     "message_keep_days": (1, 3650),
+    "a2a_max_invocations": (0, 1_000_000),
+    "a2a_max_agents": (0, 1_000_000),
+    "a2a_invocation_cooldown_ms": (0, 86_400_000),
+    "a2a_inbound_rate_limit_per_min": (0, 100_000),
     "credits_per_algo": (0, 1_000_000),
     "low_credit_threshold": (0, 1_000_000),
     "reserve_per_group_message": (0, 1_000_000),
@@ -61,11 +68,29 @@ SHAPES: dict[str, tuple[Callable[[str], str], str]] = {
     "http_origins": (addresses.origin, "origins without a path, such as https://app.example.org, or *"),
     "http_hosts": (addresses.host_name, "host names, such as rookery.example.org"),
     "outgoing_allow": (addresses.outgoing_place, "networks such as 10.0.0.0/8, or names such as ntfy.lan:8080"),
+    "a2a_allow": (addresses.outgoing_place, "networks such as 10.0.0.0/8, or names such as agents.lan:8080"),
+    "github_api_url": (addresses.api_address, "an https address (http only on this machine)"),
+    "github_allow": (addresses.github_place, "owners or owner/name of repositories, such as acme or acme/shop"),
+    "search_engine": (addresses.plain_word, "the name of a search engine, such as brave"),
+    "search_api_key": (addresses.header_word, "a key without spaces, as the search engine shows it"),
+    "search_url": (addresses.api_address, "an https address (http only on this machine)"),
+    "algorand_algod_url": (addresses.api_address, "an https address (http only on this machine)"),
+    "algorand_indexer_url": (addresses.api_address, "an https address (http only on this machine)"),
     "auth_jwks_uri": (addresses.safe_address, "an https address (http only on this machine)"),
     "auth_resource": (addresses.resource_address, "an absolute URI without a fragment"),
 }
 # Their values never appear in an error, a log or a repr.
-SECRET = frozenset({"auth_secret", "mnemonic"})
+SECRET = frozenset(
+    {
+        "a2a_tokens",
+        "auth_secret",
+        "mnemonic",
+        "github_token",
+        "github_app_key",
+        "search_api_key",
+        "algorand_algod_token",
+    }
+)
 KINDS: dict[Any, str] = {
     str: "text",
     bool: "true or false",
@@ -135,6 +160,10 @@ def _wanted(key: str, value: Any) -> str | None:
         return "the name of a tenant, such as default"
     if key == "auth_tenant_map" and any(len(names) != 1 for _, names in value):
         return "a table with one tenant for each name in a token"
+    if key == "a2a_tokens" and any(len(tokens) != 1 for _, tokens in value):
+        return "a table with one token for each host"
+    if key == "a2a_trust" and any(len(levels) != 1 or levels[0] not in TRUST for _, levels in value):
+        return f"a table with one of {', '.join(TRUST)} for each host"
     return None
 
 

@@ -1,0 +1,42 @@
+"""The settings of A2A: what is refused, and what no error and no log repeats."""
+
+from pathlib import Path
+
+import pytest
+
+from rookery.core.errors import ConfigurationError
+from tests.settings_loading import Load, loader
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    return loader(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ROOKERY_A2A_TRUST", "agents.example=some"),
+        ("ROOKERY_A2A_TRUST", "agents.example=low,high"),
+        ("ROOKERY_A2A_TRUST", "agents.example"),
+        ("ROOKERY_A2A_TOKENS", "agents.example=hunter2,hunter3"),
+        ("ROOKERY_A2A_TOKENS", "hunter2"),
+        ("ROOKERY_A2A_ALLOW", "http://agents.lan/"),
+        ("ROOKERY_A2A_MAX_AGENTS", "-1"),
+        ("ROOKERY_A2A_INVOCATION_COOLDOWN_MS", "soon"),
+        ("ROOKERY_HTTP_PATH", "/a2a"),
+    ],
+)
+def test_what_makes_no_sense_stops_the_start_without_telling_a_token(load: Load, name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        load(environ={name: value})
+    assert name in refused.value.message
+    assert "hunter2" not in f"{refused.value.message} {refused.value.hint}"
+
+
+def test_hosts_have_one_token_and_one_level_each(load: Load) -> None:
+    said = {"ROOKERY_A2A_TOKENS": "a.example=hunter2;b.lan:8080=x=y", "ROOKERY_A2A_TRUST": "a.example=high"}
+    settings = load(environ=said)
+    assert dict(settings.a2a_tokens) == {"a.example": ("hunter2",), "b.lan:8080": ("x=y",)}
+    assert dict(settings.a2a_trust) == {"a.example": ("high",)}
+    assert "hunter2" not in repr(settings)
