@@ -14,17 +14,20 @@ from sqlalchemy import exc
 from rookery.core.errors import Conflict, NotFound, ValidationFailed
 from rookery.db.database import Database, open_database
 from rookery.db.migrate import migrate
+from rookery.identity import tables as identity_tables
 from rookery.lifecycle import run_events, run_tables
 from rookery.lifecycle.run_events import SUBTYPES, RunEvent
 from rookery.lifecycle.run_store import EventFilter, NewRun, Runs, Usage
 from rookery.lifecycle.states import RUN
+from rookery.repute import tables as repute_tables
 from tests.lifecycle.run_rows import RunRows, said, texts, used
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     with contextlib.closing(open_database(database_url)) as opened:
-        migrate(opened, {"runs": run_tables.MIGRATIONS}, None)
+        needed = {"identity": identity_tables, "repute": repute_tables, "runs": run_tables}
+        migrate(opened, {name: tables.MIGRATIONS for name, tables in needed.items()}, None)
         yield opened
 
 

@@ -16,6 +16,7 @@ from rookery.identity.tables import EPOCH
 from rookery.ledger.rates import is_enforced, rates_of, set_rate
 from rookery.ledger.tables import credit_accounts, credit_legs, credit_transactions
 from rookery.ledger.verify import faults
+from rookery.repute.events import EventType, ReputationEvent, add_events
 
 Row = sa.Row[Any]
 Type = Literal["deduction", "agent_message", "reserve", "release", "grant", "refund"]
@@ -27,6 +28,12 @@ MAX_BALANCE = 2**53 - 1
 MAX_WALLET, MAX_REFERENCE = 200, 500
 SAME_GRANT_MS, SAME_GRANT_LOOK = 600_000, 1_000
 """The same grant again within this time, and within so many transactions of the wallet, is the first one."""
+_TOLD_AS: Mapping[str, EventType] = {
+    "deduction": "credit_spent",
+    "agent_message": "credit_spent",
+    "grant": "credit_earned",
+    "refund": "credit_earned",
+}
 
 _a, _t = credit_accounts.c, credit_transactions.c
 _MINE = (_a.tenant == sa.bindparam("of_tenant"), _a.wallet_address == sa.bindparam("of_wallet"))
@@ -302,7 +309,19 @@ class Ledger:
         if (before > 0) != (after > 0) and wanted.wallet.startswith(AGENT) and is_enforced(self.tx):
             # Open sessions of the agent may have lost or won tools by this.
             self.tx.bump(EPOCH)
+        self._tell(wanted)
         return made
+
+    def _tell(self, wanted: _Post) -> None:
+        """What an agent spends and gets counts for its reputation."""
+        told = _TOLD_AS.get(wanted.type)
+        if told is None or not wanted.wallet.startswith(AGENT):
+            return
+        impact = -wanted.amount if told == "credit_spent" else wanted.amount
+        agent_id = wanted.wallet.removeprefix(AGENT)
+        add_events(
+            self.tx, [ReputationEvent(tenant=self.tenant, agent_id=agent_id, type=told, impact=impact)]
+        )  # fmt: skip
 
     def _moved(self, wanted: _Post) -> Row:
         """The account after the change, or why there is none."""

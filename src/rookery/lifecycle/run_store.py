@@ -13,6 +13,7 @@ from rookery.identity.store import now_ms
 from rookery.lifecycle.run_events import EventSubtype, EventType, RunEvent, check_pair, stored_payload
 from rookery.lifecycle.run_tables import agent_runs, run_events
 from rookery.lifecycle.states import RUN, Who
+from rookery.repute.events import ReputationEvent, add_events, agent_called, session_key
 
 Row = sa.Row[Any]
 RunStatus = Literal["queued", "running", "succeeded", "failed", "timed_out", "stalled", "cancelled"]
@@ -134,9 +135,25 @@ class Runs:
         legal = [state for state in RUN.states if to in RUN.legal(state, who)]
         moved = self._change(run_id, values, agent_runs.c.status.in_(legal))
         if moved is not None:
+            self._tell(moved)
             return moved
         RUN.check(self.of(run_id).status, to, who)
         raise Conflict(f"the run {run_id} was moved at the same moment", hint="look at it and try again")
+
+    def _tell(self, run: Row) -> None:
+        """A session that has ended counts for the reputation of its agent."""
+        agent_id = agent_called(self.tx, self.tenant, run.agent) if RUN.terminal(run.status) else None
+        if agent_id is not None:
+            ended = ReputationEvent(
+                tenant=self.tenant,
+                agent_id=agent_id,
+                type="session_completed",
+                impact=1,
+                about={"run": run.id, "status": run.status},
+                # Its calls count it as well, by what they call the session.
+                key=session_key(run.key or run.id, run.ended_ms),
+            )
+            add_events(self.tx, [ended])
 
     def spend(self, run_id: str, usage: Usage) -> Row:
         """Add to what the run has cost."""

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import sqlalchemy as sa
 
-from rookery.core.errors import PermissionDenied
+from rookery.core.errors import PermissionDenied, RookeryError
 from rookery.domains.memory.tables import memories
 from rookery.lifecycle.sessions import Outcome
 from tests.domains.schedules.almanac import Almanac
@@ -142,6 +142,17 @@ async def test_how_many_improvements_are_begun_depends_on_trust(
     step = await almanac.do(type="improvement_loop")
     assert len(almanac.deeds.of("create_work_task")) == tasks
     assert step["status"] == ("completed" if tasks else "failed")
+
+
+async def test_without_a_word_of_the_owner_the_agents_reputation_decides(almanac: Almanac) -> None:
+    agent = almanac.fleet.actor()
+    for tool in ("create_agent", "grant_tool", "create_project", "update_agent"):
+        with pytest.raises(RookeryError):
+            await almanac.fleet.call(agent, tool)
+    almanac.deeds.health = {"todo_count": 1, "test_failure_count": 1, "fixme_count": 1}
+    await almanac.do(type="improvement_loop")
+    (given,) = almanac.deeds.of("create_work_task")
+    assert given["source_id"].startswith("improvement:")
 
 
 async def test_without_a_look_at_the_codebase_there_is_one_task_in_general_terms(almanac: Almanac) -> None:

@@ -4,15 +4,19 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from rookery.core.actor import Actor
-from rookery.core.errors import PermissionDenied
+from rookery.core.errors import PermissionDenied, RookeryError
 from rookery.domains.schedules.action import Action
 
 Call = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 HEALTH = "collect_health"
 TASKS_BY_TRUST = {0: 0, 1: 1, 2: 2, 3: 5, 4: 5}
 """How many tasks at once an agent is trusted with."""
+LEVELS = ("untrusted", "low", "medium", "high", "verified")
 UNKNOWN_TRUST = 2
-"""Whoever was not scored yet is as trusted as a new agent is: medium."""
+"""Whoever cannot be scored is as trusted as a new agent is: medium."""
+REPUTATION = "check_reputation"
+SOURCE = "improvement:"
+"""How the keys of such tasks begin, by which their end is known as that of an improvement."""
 WEAKNESSES = {
     "test_failure_count": "Make the {count} failing tests pass",
     "tsc_error_count": "Mend the {count} errors of the type checker",
@@ -31,18 +35,29 @@ async def improve(call: Call, actor: Actor, action: Action, key: str, *, health:
 
     `health` says whether the codebase can be looked at; without a look there is one task, in general terms.
     """
-    trust = UNKNOWN_TRUST if actor.trust is None else actor.trust
-    most = min(action.max_improvement_tasks, TASKS_BY_TRUST[trust])
+    most = min(action.max_improvement_tasks, TASKS_BY_TRUST[await _trust(call, actor)])
     if most == 0:
         raise PermissionDenied("an untrusted agent gets no improvement tasks", hint="raise its trust", layer="trust")
     place: dict[str, Any] = {} if action.project_id is None else {"project_id": action.project_id}
     found = (weaknesses(await call(HEALTH, place)) if health else []) or [GENERAL]
     created: list[str] = []
     for number, weakness in enumerate(found[:most]):
-        arguments = {"description": described(weakness, action), "source_id": f"{key}:{number}", **place}
+        arguments = {"description": described(weakness, action), "source_id": f"{SOURCE}{key}:{number}", **place}
         answer = await call("create_work_task", arguments)
         created.append(str(answer.get("id")))
     return {"result": f"{len(created)} work tasks: {', '.join(created)}", "work_task_id": created[0]}
+
+
+async def _trust(call: Call, actor: Actor) -> int:
+    """What the owner has set, or else what the agent's reputation says now."""
+    if actor.trust is not None:
+        return actor.trust
+    try:
+        level = (await call(REPUTATION, {})).get("trust_level")
+    except RookeryError:
+        # It may not look, or nobody can.
+        return UNKNOWN_TRUST
+    return LEVELS.index(level) if level in LEVELS else UNKNOWN_TRUST
 
 
 def weaknesses(health: dict[str, Any]) -> list[str]:

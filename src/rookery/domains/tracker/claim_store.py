@@ -11,6 +11,7 @@ from rookery.core.actor import Actor
 from rookery.core.errors import Conflict
 from rookery.core.ids import new_id
 from rookery.db.tx import Tx
+from rookery.domains.tracker.ratings import rate
 from rookery.domains.tracker.store import author, now_ms
 from rookery.domains.tracker.tables import artifacts, finding_processing, findings, phase_claims, phase_verdicts
 
@@ -103,6 +104,7 @@ class Claims:
                 f"the {claim.phase} claim {claim.finding_id} has its verdict already",
                 hint="get_issue shows it; a claim is judged once",
             )
+        rate(self.tx, issue.tenant, claim.subject, new.verdict, claim.finding_id)
         return finding
 
     def _add(self, issue: Row, prefix: str, category: str, payload: dict[str, Any]) -> Row:

@@ -11,6 +11,7 @@ from rookery.core.ids import new_id
 from rookery.db.tx import Tx
 from rookery.domains.tracker.diff import DiffStats
 from rookery.domains.tracker.project_store import ProjectSettings
+from rookery.domains.tracker.ratings import rate
 from rookery.domains.tracker.risk import GateResult, Risk, risk_of
 from rookery.domains.tracker.store import Issues, now_ms
 from rookery.domains.tracker.tables import pr_gates, prs
@@ -138,5 +139,7 @@ def decide_pr(
         raise Conflict(
             f"the pull request of {issue.identifier} has just been decided by another", hint="get_issue shows how"
         )
+    if to == "approved" or to == "rejected":
+        rate(tx, issue.tenant, pr.subject, to, pr.id)
     Issues(tx, actor).note(issue, "pr", pr.status, to, reason)
     return row

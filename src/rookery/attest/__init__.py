@@ -1,0 +1,1 @@
+"""Attestations: signed statements about agents in logs that can only grow, which anybody can verify offline."""

@@ -1,0 +1,66 @@
+"""Where an agent's card says that its attestations are, and the small card that this server has for each attester."""
+
+from typing import Any, cast
+from urllib.parse import urljoin
+
+from rookery.attest.keys import is_address
+
+EXTENSION = "urn:rookery:attestations:1"
+CARD = "/.well-known/agent-card.json"
+WALLET = "algo://"
+Json = dict[str, Any]
+
+
+def extension(base: str, agent_id: str) -> Json:
+    """The entry below `capabilities.extensions` of a card by which others find the agent's key and log."""
+    at = f"{base.rstrip('/')}/attestations/{agent_id}"
+    return {
+        "uri": EXTENSION,
+        "description": "Attestations of the agent's reputation, signed with its key",
+        "params": {"key": f"{at}/key.json", "log": f"{at}/log.json"},
+    }
+
+
+def attester_card(base: str, agent_id: str, version: str, wallet: str) -> Json:
+    """A card of one agent, for whoever wants to know only whether it can be trusted."""
+    return {
+        "name": agent_id,
+        "description": "An agent of a Rookery, and where its attestations are",
+        "url": f"{base.rstrip('/')}/attestations/{agent_id}",
+        "version": version,
+        "capabilities": {"extensions": [extension(base, agent_id)]},
+        "defaultInputModes": ["text/plain"],
+        "defaultOutputModes": ["text/plain"],
+        "skills": [],
+        "supportedProtocols": [
+            {"protocol": "AlgoChat", "description": "Its wallet on Algorand", "endpoint": f"{WALLET}{wallet}"}
+        ],
+    }
+
+
+def attestations_of(card: Json, address: str) -> tuple[str, str] | None:
+    """The addresses of key and log that a card names; None if it names none. They may be relative to the card."""
+    for each in _entries(_object(card.get("capabilities")).get("extensions")):
+        if each.get("uri") == EXTENSION:
+            params = _object(each.get("params"))
+            key, log = params.get("key"), params.get("log")
+            if isinstance(key, str) and isinstance(log, str):
+                return urljoin(address, key), urljoin(address, log)
+    return None
+
+
+def wallet_of_card(card: Json) -> str | None:
+    """The Algorand address that a card names; None if it names none."""
+    for each in _entries(card.get("supportedProtocols")):
+        endpoint = each.get("endpoint")
+        if isinstance(endpoint, str) and is_address(endpoint.removeprefix(WALLET)):
+            return endpoint.removeprefix(WALLET)
+    return None
+
+
+def _object(value: Any) -> Json:
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def _entries(value: Any) -> list[Json]:
+    return [_object(each) for each in cast("list[Any]", value)] if isinstance(value, list) else []

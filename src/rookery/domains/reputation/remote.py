@@ -1,0 +1,145 @@
+"""Finds out what an agent elsewhere attests: its card, its key and its log, or the notes of its wallet."""
+
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from rookery.attest.card import CARD, attestations_of, wallet_of_card
+from rookery.attest.indexer import wallet_notes
+from rookery.attest.keys import address_of, is_address, keyid_of
+from rookery.attest.verify import SHOWN, Broken, Fault, Verified, checked_key, level_of, verify_log
+from rookery.core.context import Context
+from rookery.core.errors import RookeryError, ValidationFailed
+from rookery.domains.reputation.attesters import Attesters
+from rookery.outgoing.client import Answer, GuardedClient
+from rookery.settings import Settings
+
+CARD_BYTES, LOG_BYTES = 256 * 1024, 8 * 1024 * 1024
+FETCH_S = 10.0
+Json = dict[str, Any]
+
+
+async def verify_remote(ctx: Context, address: str) -> Json:
+    """What is known of the agent at an address, or of a wallet. What does not hold is told, not raised."""
+    if is_address(address):
+        return await _of_wallet(ctx, address)
+    _refuse_no_address(address)
+    try:
+        return await _Visit(ctx).to(address)
+    except Broken as broken:
+        return failed(broken.fault, broken.why)
+
+
+def failed(fault: Fault, why: str) -> Json:
+    """The answer about an agent of which nothing can be relied on."""
+    return {
+        "verified": False, "level": level_of(0), "meets_minimum": False, "count": 0, "attestations": [],
+        "fault": fault, "why": why,
+    }  # fmt: skip
+
+
+def _refuse_no_address(address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ValidationFailed(
+            "agent_url: is neither an address nor a wallet",
+            hint="such as https://agent.example.org, or an Algorand address of 58 characters",
+        )
+
+
+async def _of_wallet(ctx: Context, wallet: str) -> Json:
+    settings: Settings = ctx.platform.facts["settings"]
+    try:
+        notes = await wallet_notes(settings.algorand_indexer_url, wallet)
+    except RookeryError as error:
+        return failed("unreachable", f"the indexer: {error.message}") | {"wallet": wallet}
+    return {
+        "verified": bool(notes),
+        "wallet": wallet,
+        "level": level_of(len(notes)),
+        "meets_minimum": bool(notes),
+        "count": len(notes),
+        "attestations": notes[:SHOWN],
+        **({} if notes else {"why": "the wallet has written no attestations"}),
+    }
+
+
+class _Visit:
+    """One look at an agent elsewhere."""
+
+    def __init__(self, ctx: Context) -> None:
+        settings: Settings = ctx.platform.facts["settings"]
+        self._ctx = ctx
+        self._client = GuardedClient(settings.a2a_allow)
+
+    async def to(self, address: str) -> Json:
+        card, at = await self._card(address)
+        places = attestations_of(card, at)
+        if places is None:
+            wallet = wallet_of_card(card)
+            if wallet is not None:
+                return await _of_wallet(self._ctx, wallet)
+            raise Broken("unreachable", "its card names neither attestations nor a wallet")
+        key = (await self._get(places[0], CARD_BYTES, "its key")).json()
+        agent_id = str(cast(Json, key).get("agentId")) if isinstance(key, dict) else ""
+        public = checked_key(key, agent_id)
+        log = await self._get(places[1], LOG_BYTES, "its log")
+        found = await self._checked(places[1], log.body, agent_id, keyid_of(public))
+        if found.fault is not None:
+            return failed(found.fault, found.why or "") | {"agent_id": agent_id, "log": places[1]}
+        return told(found) | {"log": places[1], "wallet": address_of(public)}
+
+    async def _card(self, address: str) -> tuple[Json, str]:
+        at = address if address.endswith(".json") else f"{address.rstrip('/')}{CARD}"
+        card = (await self._get(at, CARD_BYTES, "its card")).json()
+        if not isinstance(card, dict):
+            raise Broken("unreachable", "its card is no JSON object")
+        for part in ("name", "version"):
+            if not isinstance(cast(Json, card).get(part), str):
+                raise Broken("unreachable", f"its card has no {part}")
+        return cast(Json, card), at
+
+    async def _checked(self, place: str, log: bytes, agent_id: str, keyid: str) -> Verified:
+        """What the log is, compared with what it was when it was last in order. Then that is kept."""
+        tenant = self._ctx.actor.tenant
+        known = await self._ctx.read(lambda tx: Attesters(tx, tenant).seen(place))
+        if known is not None and known.keyid != keyid:
+            why = f"the key was replaced: it is {keyid[:16]}…, and was {known.keyid[:16]}…"
+            return Verified(agent_id=agent_id, fault="key_replaced", why=why)
+        found = verify_log(log, keyid=keyid, seen=known.head if known is not None else None)
+        if found.fault is None and found.agent_id != agent_id:
+            return Verified(fault="other_agent", why="its key and its log are of two agents")
+        if found.head is not None:
+            await self._ctx.write(lambda tx: Attesters(tx, tenant).keep(place, found))
+        return found
+
+    async def _get(self, address: str, most: int, what: str) -> Answer:
+        try:
+            answer = await self._client.request(
+                "GET",
+                address,
+                headers={"accept": "application/json"},
+                timeout_s=min(FETCH_S, max(self._ctx.remaining_s, 0.1)),
+                max_bytes=most,
+            )
+        except RookeryError as error:
+            raise Broken("unreachable", f"{what} cannot be fetched: {error.message}") from None
+        if not answer.ok:
+            raise Broken("unreachable", f"{what} cannot be fetched: the host answered with {answer.status}")
+        return answer
+
+
+def told(found: Verified) -> Json:
+    """The answer about a log that holds."""
+    return {
+        "verified": found.count > 0,
+        "agent_id": found.agent_id,
+        "keyid": found.keyid,
+        "level": found.level,
+        "meets_minimum": found.count > 0,
+        "count": found.count,
+        "attestations": found.newest,
+    }

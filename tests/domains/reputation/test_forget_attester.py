@@ -1,0 +1,28 @@
+import pytest
+import sqlalchemy as sa
+
+from rookery.core.errors import InvalidParams, NotFound, PermissionDenied
+from rookery.domains.reputation.tables import known_attesters
+from tests.domains.reputation.bench import Bench
+
+KNOWN = {"tenant": "default", "log": "https://x/log.json", "agent_id": "a", "keyid": "k", "entries": 1, "hash": "h"}
+
+
+async def test_only_people_forget_and_only_what_is_theirs(bench: Bench) -> None:
+    bench.change(sa.insert(known_attesters).values(**KNOWN, seen_ms=1))
+    with pytest.raises(PermissionDenied):
+        await bench.fleet.call(bench.fleet.actor(), "forget_attester", log=KNOWN["log"])
+    with pytest.raises(NotFound):
+        await bench.fleet.call(bench.stranger, "forget_attester", log=KNOWN["log"])
+    with pytest.raises(NotFound):
+        await bench.fleet.call(bench.fleet.owner, "forget_attester", log="https://y/log.json")
+    with pytest.raises(InvalidParams):
+        await bench.fleet.call(bench.fleet.owner, "forget_attester", log="")
+    assert len(bench.rows(sa.select(known_attesters))) == 1
+
+
+async def test_what_is_forgotten_is_gone(bench: Bench) -> None:
+    bench.change(sa.insert(known_attesters).values(**KNOWN, seen_ms=1))
+    told = await bench.fleet.call(bench.fleet.owner, "forget_attester", log=KNOWN["log"])
+    assert told.log == KNOWN["log"]
+    assert bench.rows(sa.select(known_attesters)) == []

@@ -1,0 +1,244 @@
+import base64
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from rookery.attest.keys import address_of, agent_key
+from rookery.core.errors import InvalidParams, NotFound, ValidationFailed
+from rookery.db.server_keys import server_keys
+from rookery.domains.reputation import remote
+from rookery.domains.reputation.tables import known_attesters
+from tests.attest.notary import changed
+from tests.domains.reputation.bench import Bench
+from tests.domains.reputation.elsewhere import CARD, KEY, LOG, card, log_of, show
+from tests.outgoing.loopback import Web, web_server
+from tests.platform_fixtures import Fleet
+from tests.server.streamable.web import serving
+
+FAILED = {"verified": False, "level": "untrusted", "meets_minimum": False, "count": 0, "attestations": []}
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[Web]:
+    async with web_server() as server:
+        yield server
+
+
+@pytest.fixture
+def bench(database_url: str, make_fleet: Callable[..., Fleet], web: Web) -> Bench:
+    """Agents that may reach the server of the test, and nobody else on this machine."""
+    place = f"127.0.0.1:{web.port}"
+    return Bench(make_fleet(database_url, extra={}, a2a_allow=(place,), algorand_indexer_url=web.url))
+
+
+async def verify(bench: Bench, address: str) -> dict[str, Any]:
+    told = await bench.fleet.call(bench.fleet.actor(), "verify_agent_reputation", agent_url=address)
+    return told.model_dump()
+
+
+async def attested(bench: Bench, times: int = 1, name: str = "eve") -> bytes:
+    """The log of an agent with so many attestations."""
+    eve = await bench.agent(name)
+    return await more(bench, times, name) if times else log_of(bench, eve)
+
+
+async def more(bench: Bench, times: int, name: str = "eve") -> bytes:
+    eve = bench.fleet.actor(agent=name)
+    for _ in range(times):
+        bench.note(eve, "session_completed")
+        await bench.fleet.call(eve, "publish_attestation")
+    return log_of(bench, eve)
+
+
+async def test_what_is_no_address_is_refused(bench: Bench) -> None:
+    for wrong in ("eve", "ftp://host/x", "http://", "https://[", "/etc/passwd", "A" * 58, "http://h/?q=1"):
+        with pytest.raises(ValidationFailed, match="neither an address nor a wallet"):
+            await verify(bench, wrong)
+    with pytest.raises(InvalidParams, match="2000 characters"):
+        await verify(bench, "http://" + "h" * 2000)
+
+
+async def test_addresses_of_this_machine_are_not_reached_unless_the_owner_allows_them(bench: Bench, web: Web) -> None:
+    show(web, await attested(bench))
+    async with web_server() as other:
+        for address in (other.url, f"http://localhost:{other.port}", f"http://[::1]:{other.port}"):
+            told = await verify(bench, address)
+            assert told["fault"] == "unreachable"
+        web.says(CARD, 302, location=f"{other.url}{CARD}")
+        assert "private network" in (await verify(bench, web.url))["why"]
+        web.says(CARD, body=json.dumps(card()).replace(LOG, f"{other.url}{LOG}").encode())
+        assert "its log cannot be fetched" in (await verify(bench, web.url))["why"]
+        assert other.seen == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ((404, b"{}"), "answered with 404"),
+        ((500, b"{}"), "answered with 500"),
+        ((200, b"<html>Welcome</html>"), "its card is no JSON object"),
+        ((200, b"[1]"), "its card is no JSON object"),
+        ((200, b'{"name":"Eve"}'), "its card has no version"),
+        ((200, b'{"name":"Eve","version":1}'), "its card has no version"),
+        ((200, b'{"version":"1"}'), "its card has no name"),
+        ((200, b'{"name":"Eve","version":"1"}'), "names neither attestations nor a wallet"),
+        ((200, b'{"name":"Eve","version":"1","capabilities":{"extensions":[7,{"uri":7}]}}'), "names neither"),
+        ((200, b" " * 300_000), "more than 262144 bytes"),
+    ],
+)
+async def test_a_card_that_is_none_is_told_and_nothing_else_is_fetched(
+    bench: Bench, web: Web, answer: tuple[int, bytes], says: str
+) -> None:
+    web.says(CARD, answer[0], answer[1])
+    told = await verify(bench, web.url)
+    assert told | {"why": "", "fault": "unreachable"} == {**FAILED, "why": "", "fault": "unreachable"}
+    assert says in told["why"]
+    assert [seen.path for seen in web.seen] == [CARD]
+
+
+async def test_who_does_not_answer_in_time_is_not_waited_for(
+    bench: Bench, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "FETCH_S", 0.2)
+    web.silent = True
+    told = await verify(bench, web.url)
+    assert (told["fault"], told["level"]) == ("unreachable", "untrusted")
+    assert "did not answer within 0.2 s" in told["why"]
+
+
+async def test_a_key_that_is_none_or_anothers_is_told(bench: Bench, web: Web) -> None:
+    eve, bob = await attested(bench), await attested(bench, name="bob")
+    show(web, eve)
+    web.says(KEY, body=b"<html>")
+    assert (await verify(bench, web.url))["fault"] == "changed"
+    web.says(KEY, body=json.dumps(json.loads(bob)["key"]).encode())
+    assert (await verify(bench, web.url))["fault"] == "key_replaced"
+    assert bench.rows(sa.select(known_attesters)) == []
+
+
+async def test_a_good_log_is_verified_and_remembered(bench: Bench, web: Web) -> None:
+    log = await attested(bench, 3)
+    show(web, log)
+    for address in (web.url, f"{web.url}/", f"{web.url}{CARD}"):
+        told = await verify(bench, address)
+        assert (told["verified"], told["level"], told["meets_minimum"], told["count"]) == (True, "medium", True, 3)
+    assert [each["number"] for each in told["attestations"]] == [3, 2, 1]
+    assert told["attestations"][0]["overallScore"] == 58
+    [known] = bench.rows(sa.select(known_attesters))
+    assert (known.log, known.keyid, known.entries) == (f"{web.url}{LOG}", told["keyid"], 3)
+    await more(bench, 7)
+    bench.note(bench.fleet.actor(agent="eve"), "security_violation", -20)
+    show(web, await more(bench, 1))
+    told = await verify(bench, web.url)
+    assert (told["level"], told["count"], len(told["attestations"])) == ("verified", 11, 10)
+
+
+async def test_a_log_that_was_cut_since_is_reported(bench: Bench, web: Web) -> None:
+    old, new = await attested(bench, 1), await more(bench, 1)
+    show(web, new)
+    assert (await verify(bench, web.url))["verified"]
+    show(web, old)
+    told = await verify(bench, web.url)
+    assert (told["fault"], told["level"], told["count"]) == ("cut", "untrusted", 0)
+    assert told["why"] == "the log was cut: it had 2 entries, and 1 are left"
+    show(web, changed(new, lambda log: log["attestations"].pop(0)))
+    assert (await verify(bench, web.url))["fault"] == "cut"
+    show(web, new)
+    assert (await verify(bench, web.url))["verified"]
+
+
+async def test_a_replaced_key_is_reported_until_a_person_accepts_it(bench: Bench, web: Web) -> None:
+    show(web, await attested(bench))
+    assert (await verify(bench, web.url))["verified"]
+    bench.change(sa.delete(server_keys).where(server_keys.c.name.like("signing:%")))
+    show(web, await attested(bench, name="mae"))
+    told = await verify(bench, web.url)
+    assert (told["fault"], told["level"]) == ("key_replaced", "untrusted")
+    with pytest.raises(NotFound):
+        await bench.fleet.call(bench.stranger, "forget_attester", log=f"{web.url}{LOG}")
+    await bench.fleet.call(bench.fleet.owner, "forget_attester", log=f"{web.url}{LOG}")
+    assert (await verify(bench, web.url))["verified"]
+
+
+async def test_a_log_with_a_changed_byte_is_reported(bench: Bench, web: Web) -> None:
+    log = await attested(bench)
+    show(web, log)
+    web.says(LOG, body=log.replace(b'"sig":"', b'"sig":"A', 1))
+    told = await verify(bench, web.url)
+    assert (told["verified"], told["fault"]) == (False, "signature")
+    web.says(LOG, body=b"<html>")
+    assert (await verify(bench, web.url))["fault"] == "changed"
+
+
+def transaction(wallet: str, note: bytes, at: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "id": f"TX{at}", "tx-type": "pay", "sender": wallet, "confirmed-round": at,
+        "note": base64.b64encode(note).decode(), "payment-transaction": {"receiver": wallet, "amount": 0}, **changes,
+    }  # fmt: skip
+
+
+async def test_a_wallet_is_judged_by_the_notes_that_it_wrote_itself(bench: Bench, web: Web) -> None:
+    eve = await bench.agent("eve")
+    key = bench.fleet.platform.database.direct(lambda tx: agent_key(tx, "default", eve.agent or ""), write=True)
+    wallet = address_of(key.public_key())
+    path = f"/v2/accounts/{wallet}/transactions"
+    good = f"corvid-reputation:{eve.agent}:{'a' * 64}".encode()
+    listed = [transaction(wallet, good, at) for at in range(1, 4)]
+    forged = [
+        transaction(wallet, good, 10, sender="SOMEBODYELSE"),
+        transaction(wallet, good, 11, **{"payment-transaction": {"receiver": "SOMEBODYELSE"}}),
+        transaction(wallet, good, 12, **{"tx-type": "keyreg"}),
+        transaction(wallet, b"corvid-reputation:agt:short", 13),
+        transaction(wallet, b"\xff", 14),
+        transaction(wallet, good, 15) | {"note": "%"},
+        transaction(wallet, good, 16, id=None),
+        transaction(wallet, good, 3),
+        7,
+    ]
+    web.says(path, body=json.dumps({"transactions": listed + forged}).encode())
+    told = (await bench.fleet.call(bench.fleet.actor(), "verify_agent_reputation", wallet_address=wallet)).model_dump()
+    assert (told["verified"], told["level"], told["count"], told["wallet"]) == (True, "medium", 3, wallet)
+    assert [each["round"] for each in told["attestations"]] == [3, 2, 1]
+    assert told["attestations"][0] == {"agentId": eve.agent, "hash": "a" * 64, "txid": "TX3", "round": 3}
+    [asked] = web.seen
+    assert asked.path == f"{path}?note-prefix=Y29ydmlkLXJlcHV0YXRpb246&limit=50"
+    # A card that names no log but a wallet leads to the same.
+    protocols = [{"protocol": "AlgoChat", "endpoint": f"algo://{wallet}"}]
+    web.says(CARD, body=json.dumps(card(capabilities={}, supportedProtocols=protocols)).encode())
+    assert (await verify(bench, web.url))["count"] == 3
+
+
+@pytest.mark.parametrize("answer", [(500, b"{}"), (200, b"<html>"), (200, b'{"transactions":7}'), (200, b"[]")])
+async def test_an_indexer_that_does_not_answer_is_told(bench: Bench, web: Web, answer: tuple[int, bytes]) -> None:
+    wallet = address_of(Ed25519PrivateKey.generate().public_key())
+    web.says(f"/v2/accounts/{wallet}/transactions", answer[0], answer[1])
+    told = await verify(bench, wallet)
+    assert (told["fault"], told["level"], told["count"]) == ("unreachable", "untrusted", 0)
+    web.says(f"/v2/accounts/{wallet}/transactions", body=b'{"transactions":[]}')
+    told = await verify(bench, wallet)
+    assert (told["verified"], told["why"]) == (False, "the wallet has written no attestations")
+
+
+async def test_an_agent_of_another_rookery_is_verified_over_http(
+    bench: Bench, database_url: str, make_fleet: Callable[..., Fleet]
+) -> None:
+    await attested(bench, 2)
+    eve = bench.fleet.actor(agent="eve")
+    async with serving(bench.fleet) as theirs:
+        here = f"http://127.0.0.1:{theirs.port}"
+        ours = Bench(make_fleet(database_url, extra={}, a2a_allow=(f"127.0.0.1:{theirs.port}",)))
+        told = await verify(ours, f"{here}/attestations/{eve.agent}")
+        assert (told["verified"], told["agent_id"], told["count"], told["level"]) == (True, eve.agent, 2, "low")
+        assert told["wallet"]
+        assert told["log"] == f"{here}/attestations/{eve.agent}/log.json"
+        # The card of the whole server is that of the agent that takes its tasks.
+        await bench.fleet.call(bench.fleet.actor(), "publish_attestation")
+        told = await verify(ours, here)
+        assert (told["verified"], told["agent_id"], told["count"]) == (True, bench.fleet.actor().agent, 1)
+        for nobody in ("agt_nobody", "%00", "..%2f.."):
+            missing = await verify(ours, f"{here}/attestations/{nobody}")
+            assert (missing["fault"], missing["count"]) == ("unreachable", 0)
