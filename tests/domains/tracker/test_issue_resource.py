@@ -10,9 +10,10 @@ from rookery.core.errors import InvalidParams, NotFound, PermissionDenied
 from rookery.core.resource import Entry
 from rookery.domains.tracker.resources import LISTED
 from rookery.domains.tracker.sections import headings
-from rookery.domains.tracker.tables import artifacts, comments, findings, test_health
+from rookery.domains.tracker.tables import artifacts, comments, findings
 from rookery.lifecycle.issue_tables import issues
 from rookery.lifecycle.run_store import NewRun, Runs
+from rookery.lifecycle.suite_tables import test_health
 from tests.domains.tracker.claimant import claimant, good_text
 from tests.domains.tracker.desk import Desk
 

@@ -6,10 +6,11 @@ import sqlalchemy as sa
 
 from rookery.core.actor import Actor
 from rookery.core.errors import Conflict, InvalidParams, NotFound, PermissionDenied, RookeryError
-from rookery.domains.tracker.tables import prs, test_health
+from rookery.domains.tracker.tables import prs
 from rookery.domains.tracker.test_health_tools import project_health
 from rookery.domains.tracker.worktree import MARKER
 from rookery.lifecycle.issue_tables import issues
+from rookery.lifecycle.suite_tables import test_health
 from tests.domains.tracker.desk import Desk
 
 

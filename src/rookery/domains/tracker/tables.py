@@ -171,24 +171,6 @@ coverage = sa.Table(
     text("author"),
     whole("updated_ms"),
 )
-test_health = sa.Table(
-    "test_health",
-    metadata,
-    serial("seq"),
-    text("tenant"),
-    text("project_id"),
-    text("issue_id"),
-    text("run_id", null=True),
-    whole("test_count"),
-    whole("test_files_changed", null=True),
-    whole("tests_added", null=True),
-    whole("tests_removed", null=True),
-    whole("execution_time_ms", null=True),
-    whole("source_lines", null=True),
-    text("author"),
-    whole("at_ms"),
-)
-sa.Index("test_health_project", test_health.c.project_id, test_health.c.seq)
 
 _FINDINGS = [
     "CREATE TABLE findings (seq {serial}, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, issue_id TEXT NOT NULL, "

@@ -16,9 +16,10 @@ from rookery.domains.tracker.inputs import OnIssue
 from rookery.domains.tracker.notices import issue_changed
 from rookery.domains.tracker.project_store import Projects
 from rookery.domains.tracker.store import Issues, author, now_ms
-from rookery.domains.tracker.tables import prs, test_health
+from rookery.domains.tracker.tables import prs
 from rookery.domains.tracker.test_health import RUNS, TestRun, TestTrend, trend
 from rookery.domains.tracker.worktree import changed_source_lines, verify_worktree
+from rookery.lifecycle.suite_tables import test_health
 
 Count = Annotated[int, Field(ge=0, le=10_000_000)]
 
