@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from benchmarks import (
+    code,
     decide,
     http_calls,
     http_load,
@@ -39,6 +40,7 @@ GROUPS = {
     "remember": remember.run,
     "retrieval": retrieval.run,
     "jobs": jobs.run,
+    "code": code.run,
 }
 OUTPUT = ROOT / "build" / "bench"
 

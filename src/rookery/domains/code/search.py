@@ -1,0 +1,199 @@
+"""Finds symbols and mentions in the index."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from rookery.db.tx import Tx
+from rookery.domains.code.extract import Symbol, symbols_of
+from rookery.domains.code.matching import lines_like
+from rookery.domains.code.segment import bucket_of, defined_in, line_of, mentioned_in
+from rookery.domains.code.store import parts
+from rookery.domains.code.tables import files, segments, words
+from rookery.domains.code.texts import DefinedTexts
+
+Match = Literal["exact", "prefix", "fuzzy"]
+MAX_FOUND = 10_000
+"""So many symbols are looked at, the best first."""
+_NO: "sa.BindParameter[int]" = sa.bindparam("of_no")
+_BELOW = sa.or_(
+    files.c.path == sa.bindparam("at"),
+    sa.and_(files.c.path >= sa.bindparam("below"), files.c.path < sa.bindparam("after")),
+)
+_USED = (
+    sa.select(words.c.segment_no, words.c.used, segments.c.starts)
+    .join(segments, sa.and_(segments.c.project_no == words.c.project_no, segments.c.segment_no == words.c.segment_no))
+    .where(words.c.project_no == _NO, words.c.bucket == sa.bindparam("the_bucket"))
+)
+_PATHS = sa.select(files.c.file_no, files.c.path).where(files.c.project_no == _NO)
+_SOME_PATHS = _PATHS.where(files.c.file_no.in_(sa.bindparam("numbers", expanding=True)))
+_LISTED = (
+    sa.select(files.c.file_no, files.c.path, files.c.symbols)
+    .where(files.c.project_no == _NO, files.c.symbols > 0)
+    .order_by(files.c.path)
+)
+_OUTLINES = sa.select(files.c.file_no, files.c.outline).where(
+    files.c.project_no == _NO, files.c.file_no.in_(sa.bindparam("numbers", expanding=True))
+)
+_SOME = sa.select(files.c.file_no).where(files.c.project_no == _NO, _BELOW).limit(1)
+# With the statements for everything those for a part, so that each is built once.
+_PARTS: dict[Any, Any] = {each: each.where(_BELOW) for each in (_PATHS, _SOME_PATHS, _LISTED)}
+MANY_FILES = 300
+"""From so many on, the paths of all files are read faster than those of some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A symbol and the file that it is in, with everything else that the file defines."""
+
+    path: str
+    symbols: Sequence[Symbol]
+    number: int
+
+    @property
+    def symbol(self) -> Symbol:
+        return self.symbols[self.number]
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A line that mentions a name, and the innermost symbol around it."""
+
+    path: str
+    line: int
+    inside: Symbol | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of what was found. `more`: there is more after it."""
+
+    items: Sequence[Any]
+    total: int
+    more: bool
+
+
+class Search:
+    """Looks into the index of one project, below a folder or at a file, or everywhere."""
+
+    def __init__(self, tx: Tx, texts: DefinedTexts, no: int, path: str = "") -> None:
+        self.tx = tx
+        self.texts = texts
+        self.no = no
+        self.path = path
+
+    def has_files(self) -> bool:
+        """Whether there is anything to look into."""
+        return self.tx.one(_SOME, {"of_no": self.no, **self._place()}) is not None
+
+    def symbols(self, query: str, match: Match, kinds: frozenset[str], start: int, limit: int) -> Page:
+        """Symbols whose names match, whatever their case; the best first."""
+        texts, folded = self.texts.of(self.tx, self.no)
+        found = [
+            (rank, each.name, segment + each.file, each.number)
+            for rank, segment, line in lines_like(texts, folded, query, match)
+            for each in defined_in(line)
+            if not kinds or each.kind in kinds
+        ]
+        found.sort()
+        del found[MAX_FOUND:]
+        paths = self._paths({file_no for _, _, file_no, _ in found})
+        there = [
+            (rank, name, paths[file_no], number, file_no) for rank, name, file_no, number in found if file_no in paths
+        ]
+        there.sort()
+        return self._page([(file_no, path, number) for _, _, path, number, file_no in there], start, limit)
+
+    def listed(self, kinds: frozenset[str], start: int, limit: int) -> Page:
+        """The symbols of files in the order of their paths and lines."""
+        rows = self._all(_LISTED, {})
+        # Only where kinds are asked for has every outline to be read.
+        every = self._outlines(row.file_no for row in rows) if kinds else {}
+        shown: list[tuple[int, str, int]] = []
+        total = 0
+        for row in rows:
+            file_no, path, count = row.file_no, row.path, row.symbols
+            wanted = [n for n, each in enumerate(every[file_no]) if each.kind in kinds] if kinds else range(count)
+            part = wanted[max(start - total, 0) : max(start + limit - total, 0)]
+            shown += [(file_no, path, number) for number in part]
+            total += len(wanted)
+        outlines = self._outlines(file_no for file_no, _, _ in shown)
+        places = [Place(path, outlines[file_no], number) for file_no, path, number in shown]
+        return Page(places, total, total > start + limit)
+
+    def definitions(self, name: str, limit: int) -> Page:
+        """Where exactly this name is defined, in the order of paths and lines."""
+        found: list[tuple[int, int]] = []
+        for segment, text in self.texts.of(self.tx, self.no)[0].items():
+            line = line_of(text, name)
+            if line is not None:
+                found += [(segment + each.file, each.number) for each in defined_in(line)]
+        paths = self._paths({file_no for file_no, _ in found})
+        there = [(paths[file_no], number, file_no) for file_no, number in found if file_no in paths]
+        there.sort()
+        return self._page([(file_no, path, number) for path, number, file_no in there], 0, limit)
+
+    def mentions(self, name: str, start: int, limit: int) -> Page:
+        """The lines that mention exactly this name without defining it, in the order of paths and lines."""
+        by_file: dict[int, list[int]] = {}
+        for row in self.tx.all(_USED, {"of_no": self.no, "the_bucket": bucket_of(name)}):
+            line = line_of(row.used, name)
+            if line is not None:
+                found = mentioned_in(line, json.loads(row.starts))
+                by_file |= {row.segment_no + file: lines for file, lines in found.items()}
+        paths = self._paths(by_file.keys())
+        total = 0
+        shown: list[tuple[int, str, int]] = []
+        for path, file_no in sorted((path, file_no) for file_no, path in paths.items()):
+            lines = by_file[file_no]
+            part = lines[max(start - total, 0) : max(start + limit - total, 0)]
+            shown += [(file_no, path, line) for line in part]
+            total += len(lines)
+        outlines = self._outlines(file_no for file_no, _, _ in shown)
+        mentions = [Mention(path, line, _around(outlines[file_no], line)) for file_no, path, line in shown]
+        return Page(mentions, total, total > start + limit)
+
+    def _page(self, found: Sequence[tuple[int, str, int]], start: int, limit: int) -> Page:
+        shown = found[start : start + limit]
+        outlines = self._outlines(file_no for file_no, _, _ in shown)
+        places = [Place(path, outlines[file_no], number) for file_no, path, number in shown]
+        return Page(places, len(found), len(found) > start + limit)
+
+    def _paths(self, numbers: Iterable[int]) -> Mapping[int, str]:
+        """The paths of those files that are still there, and in the part that is looked into."""
+        wanted = sorted(numbers)
+        if len(wanted) <= MANY_FILES:
+            rows = self._all(_SOME_PATHS, {"numbers": wanted})
+            return {row.file_no: row.path for row in rows}
+        there: dict[int, str] = {row.file_no: row.path for row in self._all(_PATHS, {})}
+        return {file_no: there[file_no] for file_no in wanted if file_no in there}
+
+    def _all(self, statement: Any, values: dict[str, Any]) -> Sequence[sa.Row[Any]]:
+        """Rows of the files that are looked into."""
+        values = {"of_no": self.no, **values}
+        if not self.path:
+            return self.tx.all(statement, values)
+        return self.tx.all(_PARTS[statement], {**values, **self._place()})
+
+    def _place(self) -> dict[str, str]:
+        # The character after the slash: everything in the folder sorts before it.
+        return {"at": self.path, "below": f"{self.path}/", "after": f"{self.path}0"}
+
+    def _outlines(self, numbers: Iterable[int]) -> dict[int, list[Symbol]]:
+        wanted = sorted(set(numbers))
+        rows = [row for part in parts(wanted) for row in self.tx.all(_OUTLINES, {"of_no": self.no, "numbers": part})]
+        return {row.file_no: symbols_of(row.outline) for row in rows}
+
+
+def _around(symbols: Sequence[Symbol], line: int) -> Symbol | None:
+    """The innermost function, class or the like with this line: the outer come before the inner."""
+    around = None
+    for each in symbols:
+        if each.start > line:
+            break
+        if each.end >= line and each.kind != "variable":
+            around = each
+    return around

@@ -1,0 +1,133 @@
+"""Starts the processes that take files apart, hands them files, and lets them go when nobody needs them."""
+
+import marshal
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import rookery
+from rookery.domains.code.reading import Answer
+from rookery.domains.code.worker import receive, send
+
+MODULE = "rookery.domains.code.worker"
+ANSWER_LIMIT_S = 60.0
+IDLE_S = 300.0
+"""How long a process waits for more. A start takes longer than a changed file."""
+Wanted = Sequence[tuple[str, str]]
+"""Paths, each with the hash that is known of it, or nothing."""
+
+
+class WorkerLost(Exception):
+    """The process ended, or said nothing for too long: something in what it was handed is to blame."""
+
+
+class Worker:
+    """One process. For one thread at a time."""
+
+    def __init__(self) -> None:
+        # It has no need for what this process may know: of the environment it gets where our code is.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", MODULE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"PYTHONPATH": os.pathsep.join(_places())},
+        )
+
+    def read(self, root: str, wanted: Wanted) -> Answer:
+        """What the files say; those that are gone are left out. Raises WorkerLost."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        late = threading.Timer(ANSWER_LIMIT_S, self._process.kill)
+        late.daemon = True
+        late.start()
+        try:
+            send(self._process.stdin, marshal.dumps((root, list(wanted))))
+            body = receive(self._process.stdout)
+        except OSError:
+            body = None
+        finally:
+            late.cancel()
+        if body is None:
+            self.end()
+            raise WorkerLost
+        return marshal.loads(body)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                _close(stream)
+
+
+class Workers:
+    """Processes that are kept for a while. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._idle: list[Worker] = []
+        self._lock = threading.Lock()
+        self._closed = False
+        self._timer: threading.Timer | None = None
+
+    def take(self) -> Worker:
+        """One that is idle, or a new one."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return Worker()
+
+    def warm(self, count: int) -> None:
+        """Start as many as it takes for so many to be idle; they get ready by themselves."""
+        with self._lock:
+            missing = 0 if self._closed else count - len(self._idle)
+        for _ in range(missing):
+            self.give_back(Worker())
+
+    def give_back(self, worker: Worker) -> None:
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._idle.append(worker)
+                self._wind()
+        if closed:
+            worker.end()
+
+    def _wind(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(IDLE_S, self._end_idle)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _end_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.end()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            timer = self._timer
+        if timer is not None:
+            timer.cancel()
+        self._end_idle()
+
+
+def _places() -> list[str]:
+    """Where our code is, and whatever else was put into the path of this process by hand."""
+    own = str(Path(rookery.__file__).resolve().parents[1])
+    return [own, *(each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(each))]
+
+
+def _close(stream: Any) -> None:
+    try:
+        stream.close()
+    except OSError:
+        return
