@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from rookery.asks import statements
 from rookery.asks.answering import DECISIONS, read_answer, read_decision
 from rookery.asks.standing import agree_in_advance
 from rookery.asks.tables import ANSWERED, EXPIRED, OPEN, WITHDRAWN, approvals, asks
@@ -41,81 +41,6 @@ TELL_WITHDRAWN = "owner.tell_withdrawn"
 EXPIRE, DELIVER = "owner.expire_asks", "owner.deliver_ask"
 QUEUE = "owner"
 Row = sa.Row[Any]
-
-_MINE = asks.c.tenant == sa.bindparam("of_tenant")
-_THIS = (_MINE, asks.c.id == sa.bindparam("ask_id"))
-# As a literal, which is what the indexes of open asks are made for.
-_IS_OPEN = asks.c.status == sa.literal_column(f"'{OPEN}'")
-_STILL_OPEN = (_IS_OPEN, asks.c.expires_ms > DbNow())
-_OF = sa.select(asks).where(*_THIS)
-_NEWEST = (
-    sa.select(asks)
-    .where(_MINE, asks.c.key == sa.bindparam("wanted"))
-    .order_by(asks.c.created_ms.desc(), asks.c.id.desc())
-    .limit(1)
-)
-_INSERT = {
-    name: dialect.insert(asks).on_conflict_do_nothing().returning(*asks.c)
-    for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
-}
-_GIVEN: dict[str, Any] = {
-    "status": ANSWERED,
-    "answer": sa.bindparam("given", type_=sa.JSON),
-    "answered_by": sa.bindparam("person"),
-    "answered_via": sa.bindparam("through"),
-    "answered_ms": DbNow(),
-}
-_ANSWER = sa.update(asks).where(*_THIS, *_STILL_OPEN).values(_GIVEN).returning(*asks.c)
-_ALIKE = (
-    _MINE,
-    *_STILL_OPEN,
-    asks.c.agent_id == sa.bindparam("of_agent"),
-    asks.c.batch_key == sa.bindparam("batch"),
-    asks.c.kind == sa.bindparam("of_kind"),
-)
-# In one order: two people who answer the same batch would else wait for each other.
-_LOCK_ALIKE = (
-    sa.select(asks.c.id)
-    .where(*_ALIKE, asks.c.created_ms <= sa.bindparam("until_ms"))
-    .order_by(asks.c.id)
-    .with_for_update()
-)
-_SIMILAR = sa.select(asks).where(*_ALIKE, asks.c.id != sa.bindparam("ask_id")).order_by(asks.c.created_ms, asks.c.id)
-_LATER = sa.update(asks).where(*_THIS, *_STILL_OPEN).values(later_ms=DbNow()).returning(*asks.c)
-_WITHDRAW = (
-    sa.update(asks)
-    .where(*_THIS, _IS_OPEN)
-    .values(
-        status=WITHDRAWN,
-        answered_by=sa.bindparam("person"),
-        answered_via=sa.bindparam("through"),
-        answered_ms=DbNow(),
-    )
-    .returning(*asks.c)
-)
-_TELL = (
-    sa.update(asks)
-    .where(*_THIS, asks.c.status == ANSWERED, asks.c.told_ms.is_(None))
-    .values(told_ms=DbNow())
-    .returning(asks.c.id)
-)
-_LET_GO = sa.update(asks).where(*_THIS, _IS_OPEN, asks.c.expires_ms <= DbNow()).values(key=None).returning(asks.c.id)
-_OPEN_OF = (
-    sa.select(sa.func.count()).select_from(asks).where(_MINE, *_STILL_OPEN, asks.c.agent_id == sa.bindparam("of_agent"))
-)
-_BEGINNING = sa.select(asks).where(_MINE, asks.c.short_id == sa.bindparam("beginning")).limit(100)
-_PAST = DbNow() - sa.bindparam("keep_ms", type_=sa.BigInteger)
-_FORGOTTEN = (
-    sa.select(asks.c.id)
-    .where(
-        _MINE,
-        asks.c.created_ms < _PAST,
-        asks.c.status != OPEN,
-        sa.func.coalesce(asks.c.answered_ms, asks.c.expires_ms) < _PAST,
-    )
-    .order_by(asks.c.created_ms)
-    .limit(sa.bindparam("room"))
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,17 +120,17 @@ class Asks:
             "expires_ms": at + new.open_for_ms,
             "follow": None if new.follow is None else dict(new.follow),
         }
-        return self.tx.one(_INSERT[self.tx.dialect].values(values))
+        return self.tx.one(statements.INSERT[self.tx.dialect].values(values))
 
     def _again(self, key: str) -> Row | None:
         """The ask of that key that is open, or whose answer still stands."""
-        row = self.tx.one(_NEWEST, {"of_tenant": self.tenant, "wanted": key})
+        row = self.tx.one(statements.NEWEST, {"of_tenant": self.tenant, "wanted": key})
         if row is None:
             return None
         now = now_ms(self.tx)
         if row.status == OPEN and row.expires_ms <= now:
             # The job that ends it tells everybody; here it only makes room for the next.
-            self.tx.one(_LET_GO, {"of_tenant": self.tenant, "ask_id": row.id})
+            self.tx.one(statements.LET_GO, {"of_tenant": self.tenant, "ask_id": row.id})
             return None
         return row if row.status == OPEN or _stands(row, now) else None
 
@@ -220,14 +145,14 @@ class Asks:
 
     def find(self, ask_id: str) -> Row | None:
         """The ask of exactly this id, or None."""
-        row = self.tx.one(_OF, {"of_tenant": self.tenant, "ask_id": ask_id})
+        row = self.tx.one(statements.OF, {"of_tenant": self.tenant, "ask_id": ask_id})
         return row if row is not None and self._visible(row) else None
 
     def of(self, ask_id: str) -> Row:
         """The ask; the first eight characters of its id are enough if no other has them. Else NotFound."""
         wanted = ask_id.strip().lower()
         if SHORT_ID <= len(wanted) < 32 and wanted.isascii() and wanted.isalnum():
-            alike = self.tx.all(_BEGINNING, {"of_tenant": self.tenant, "beginning": wanted[:SHORT_ID]})
+            alike = self.tx.all(statements.BEGINNING, {"of_tenant": self.tenant, "beginning": wanted[:SHORT_ID]})
             rows = [row for row in alike if row.id.startswith(wanted) and self._visible(row)]
             if len(rows) > 1:
                 raise Conflict(f"more than one ask begins with {wanted}", hint="give more of its id")
@@ -261,11 +186,11 @@ class Asks:
         decision = read_decision(text) if found.kind in DECIDED else None
         if decision is not None and decision.verdict == "later":
             # Not now is not no: it stays open, and whoever waits is told to come back.
-            return self._settle(found, _LATER, {}, similar=similar, seen_ms=seen_ms)
+            return self._settle(found, statements.LATER, {}, similar=similar, seen_ms=seen_ms)
         if decision is not None and decision.for_s is not None:
             agree_in_advance(self.tx, self.tenant, found, decision.for_s, person)
         given = {"given": asdict(read_answer(text, found.options)), "person": person, "through": via}
-        rows = self._settle(found, _ANSWER, given, similar=similar, seen_ms=seen_ms)
+        rows = self._settle(found, statements.ANSWER, given, similar=similar, seen_ms=seen_ms)
         for row in rows:
             self._follow(row)
         return rows
@@ -278,7 +203,7 @@ class Asks:
                 f"ask {found.short_id} waits for a decision that cannot be left out",
                 hint="a person says approve, deny or later",
             )
-        return self._settle(found, _WITHDRAW, {"person": person, "through": via}, similar=similar)
+        return self._settle(found, statements.WITHDRAW, {"person": person, "through": via}, similar=similar)
 
     def _settle(
         self, found: Row, change: sa.Executable, values: dict[str, Any], *, similar: bool, seen_ms: int | None = None
@@ -288,7 +213,7 @@ class Asks:
         if similar:
             alike = {"of_agent": found.agent_id, "batch": found.batch_key, "of_kind": found.kind}
             until_ms = now_ms(self.tx) if seen_ms is None else seen_ms
-            locked = self.tx.all(_LOCK_ALIKE, {"of_tenant": self.tenant, "until_ms": until_ms, **alike})
+            locked = self.tx.all(statements.LOCK_ALIKE, {"of_tenant": self.tenant, "until_ms": until_ms, **alike})
             ids += [row.id for row in locked if row.id != found.id]
         rows: list[Row] = []
         for ask_id in ids:
@@ -312,7 +237,7 @@ class Asks:
             )
 
     def _too_late(self, ask_id: str) -> Conflict:
-        row = self.tx.one(_OF, {"of_tenant": self.tenant, "ask_id": ask_id})
+        row = self.tx.one(statements.OF, {"of_tenant": self.tenant, "ask_id": ask_id})
         short = ask_id[:SHORT_ID]
         if row is not None and row.status == ANSWERED:
             return Conflict(
@@ -325,7 +250,9 @@ class Asks:
 
     def withdraw(self, ask_id: str) -> Row | None:
         """Take an ask back that nobody needs answered any more; None if it was not open."""
-        row = self.tx.one(_WITHDRAW, {"of_tenant": self.tenant, "ask_id": ask_id, "person": None, "through": None})
+        row = self.tx.one(
+            statements.WITHDRAW, {"of_tenant": self.tenant, "ask_id": ask_id, "person": None, "through": None}
+        )
         if row is not None:
             jobs, key = Jobs(self.tx, self.tenant), f"ask-withdrawn:{row.id}"
             jobs.defer(TELL_WITHDRAWN, {"ask_id": row.id}, key=key, queue=QUEUE, attempts=ATTEMPTS)
@@ -334,7 +261,7 @@ class Asks:
 
     def expire(self) -> Sequence[Row]:
         """End what has been open for too long; those that this ended."""
-        over = (asks.c.tenant == self.tenant, _IS_OPEN, asks.c.expires_ms <= DbNow())
+        over = (asks.c.tenant == self.tenant, statements.IS_OPEN, asks.c.expires_ms <= DbNow())
         rows = self.tx.all(sa.update(asks).where(*over).values(status=EXPIRED).returning(*asks.c))
         self._wake(rows)
         return rows
@@ -342,7 +269,7 @@ class Asks:
     def forget(self, keep_days: int, room: int = 500) -> int:
         """Drop some of the asks that have been over for so long, and what hangs on them; how many."""
         values = {"of_tenant": self.tenant, "keep_ms": keep_days * 24 * HOUR_MS, "room": room}
-        ids = [row.id for row in self.tx.all(_FORGOTTEN, values)]
+        ids = [row.id for row in self.tx.all(statements.FORGOTTEN, values)]
         if ids:
             self.tx.run(sa.delete(approvals).where(approvals.c.ask_id.in_(ids)))
             self.tx.run(sa.delete(asks).where(asks.c.tenant == self.tenant, asks.c.id.in_(ids)))
@@ -350,25 +277,25 @@ class Asks:
 
     def tell(self, ask_id: str) -> None:
         """Note that the answer was handed to the asker."""
-        self.tx.one(_TELL, {"of_tenant": self.tenant, "ask_id": ask_id})
+        self.tx.one(statements.TELL, {"of_tenant": self.tenant, "ask_id": ask_id})
 
     def similar(self, row: Row) -> Sequence[Row]:
         """The other open asks of the same agent that are answered along with this one."""
         alike = {"of_agent": row.agent_id, "batch": row.batch_key, "of_kind": row.kind}
-        return self.tx.all(_SIMILAR, {"of_tenant": self.tenant, "ask_id": row.id, **alike})
+        return self.tx.all(statements.SIMILAR, {"of_tenant": self.tenant, "ask_id": row.id, **alike})
 
     def page(self, status: str | None, limit: int) -> Sequence[Row]:
         """Asks of a status, or of all: of the open ones the oldest first, else the newest."""
         wanted = sa.select(asks).where(asks.c.tenant == self.tenant)
         if status == OPEN:
-            return self.tx.all(wanted.where(*_STILL_OPEN).order_by(asks.c.created_ms, asks.c.id).limit(limit))
+            return self.tx.all(wanted.where(*statements.STILL_OPEN).order_by(asks.c.created_ms, asks.c.id).limit(limit))
         if status is not None:
             wanted = wanted.where(asks.c.status == status)
         return self.tx.all(wanted.order_by(asks.c.created_ms.desc(), asks.c.id).limit(limit))
 
     def open_of(self, agent_id: str) -> int:
         """How many of its asks nobody has answered yet."""
-        return self.tx.scalar(_OPEN_OF, {"of_tenant": self.tenant, "of_agent": agent_id})
+        return self.tx.scalar(statements.OPEN_OF, {"of_tenant": self.tenant, "of_agent": agent_id})
 
     def _wake(self, rows: Sequence[Row]) -> None:
         for row in rows:
