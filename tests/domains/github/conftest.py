@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rookery.domains.github import posting
 from tests.domains.github.desk import Desk
 from tests.domains.github.fake_github import TOKEN, FakeGitHub
 from tests.domains.github.fake_server import serving
@@ -39,6 +40,13 @@ def nowhere_else() -> Iterator[list[str]]:
     yield tried
     _watched.remove(tried)
     assert tried == []
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is late here is so because a test says so."""
+    monkeypatch.setattr(posting, "LOOKS_S", (0.02, 0.05))
+    monkeypatch.setattr(posting, "SETTLE_S", 0.1)
 
 
 @pytest.fixture

@@ -108,6 +108,8 @@ class FakeGitHub:
         }  # fmt: skip
 
     def _route(self, asked: Asked) -> Said:
+        if asked.path == "/user":
+            return self._user(asked)
         found = re.fullmatch(r"/user/(starred/[^/]+/[^/]+|following/[^/]+)", asked.path)
         if found:
             return self._account(asked.method, *found[1].split("/", 1))
@@ -121,6 +123,11 @@ class FakeGitHub:
         if repo is None or found is None:
             return NOT_FOUND
         return self._in_repo(repo, asked, found[2] or "")
+
+    def _user(self, asked: Asked) -> Said:
+        if asked.headers["authorization"].startswith("Bearer ghs_"):
+            return Said(403, {"message": "Resource not accessible by integration"})
+        return Said(200, {"login": self.login})
 
     def _account(self, method: str, what: str, name: str) -> Said:
         known, kept = (self.repos, self.starred) if what == "starred" else (self.users, self.following)

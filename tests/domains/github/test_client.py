@@ -115,7 +115,7 @@ async def test_what_has_moved_is_not_changed_under_its_old_name(desk: Desk) -> N
     desk.github.moved["acme/shop"] = "octo/shop"
     with pytest.raises(Conflict, match="has moved on GitHub to octo/shop"):
         await desk.call("github_create_issue", title="x")
-    held = desk.with_settings(github_allow=("acme",))
+    held = desk.with_settings(github_allow=("acme", "robot"))
     for tool, more in (("github_repo_info", {}), ("github_create_issue", {"title": "x"}), ("github_fork_repo", {})):
         with pytest.raises(Conflict, match="has moved on GitHub"):
             await held.call(tool, **more)

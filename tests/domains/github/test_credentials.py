@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from rookery.core.errors import ConfigurationError, ServiceUnavailable
+from rookery.core.errors import ConfigurationError, RateLimited, ServiceUnavailable
 from rookery.domains.github import credentials
 from tests.domains.github.desk import Desk
 from tests.domains.github.fake_server import Said
@@ -62,6 +62,36 @@ async def test_an_answer_without_a_token_is_no_token(desk: Desk, said: Said) -> 
     desk.server.fail(said, method="POST", part="/app/", times=9)
     with pytest.raises(ServiceUnavailable, match="no token for the App"):
         await app(desk).call("github_repo_info")
+
+
+async def test_a_limit_on_the_way_to_a_token_is_a_limit_and_nobodys_mistake(desk: Desk) -> None:
+    said = Said(403, {"message": "You have exceeded a secondary rate limit"}, {"Retry-After": "3600"})
+    desk.server.fail(said, method="POST", part="/app/")
+    fleet = app(desk)
+    for _ in range(2):
+        with pytest.raises(RateLimited, match="secondary rate limit is used up"):
+            await fleet.call("github_repo_info")
+    assert (len(desk.server.asked), fleet.count("limits")) == (1, 1)
+
+
+async def test_a_short_limit_on_the_way_to_a_token_is_sat_out(desk: Desk) -> None:
+    desk.server.fail(Said(429, {"message": "Too many"}, {"Retry-After": "0"}), method="POST", part="/app/", times=2)
+    assert (await app(desk).call("github_repo_info"))["name"] == "shop"
+    credentials._TOKENS.clear()
+    desk.server.fail(Said(429, {"message": "Too many"}, {"Retry-After": "0"}), method="POST", part="/app/", times=9)
+    with pytest.raises(RateLimited):
+        await app(desk).call("github_repo_info")
+    assert len(desk.asked("POST", "/app/")) == 6
+
+
+async def test_a_token_that_ends_among_faults_does_not_make_them_endless(desk: Desk) -> None:
+    fleet = app(desk)
+    await fleet.call("github_repo_info")
+    for status, times in ((500, 2), (401, 1), (500, 50)):
+        desk.server.fail(Said(status, {"message": "no"}), part="/repos", times=times)
+    with pytest.raises(ServiceUnavailable, match="answered 500"):
+        await fleet.call("github_repo_info")
+    assert (len(desk.asked("GET")), desk.github.app_tokens) == (5, 2)
 
 
 async def test_one_token_serves_until_it_ends(desk: Desk) -> None:

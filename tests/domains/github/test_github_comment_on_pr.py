@@ -34,7 +34,8 @@ async def test_a_comment_is_posted_and_signed(desk: Desk) -> None:
     told = await comment(desk)
     assert told == {"url": "https://github.example/acme/shop/pull/1#issuecomment-1", "repeated": False}
     (kept,) = desk.github.shop.comments[number]
-    assert kept["body"].startswith("Looks fine.\n\n*Posted by default (claude-code 2.1) through Rookery.*\n<!--")
+    assert kept["body"].startswith("*Posted by default (claude-code 2.1) through Rookery.*\n<!--")
+    assert kept["body"].endswith("\n\nLooks fine.")
 
 
 async def test_a_lost_answer_is_looked_for_among_the_newest(desk: Desk) -> None:

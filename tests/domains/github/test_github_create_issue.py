@@ -8,18 +8,25 @@ import sqlalchemy as sa
 
 from rookery.core.errors import (
     Conflict,
+    DatabaseError,
     InvalidParams,
     NotFound,
     PermissionDenied,
     RateLimited,
     ServiceUnavailable,
+    TimedOut,
     ValidationFailed,
 )
+from rookery.domains.github import client, posting
+from rookery.domains.github.answer_store import Answers
 from rookery.domains.github.tables import posts
 from tests.domains.github.desk import Desk
-from tests.domains.github.fake_server import BROKEN, Said
+from tests.domains.github.fake_server import BROKEN, SILENT, Said
 
-LOST = [BROKEN, Said(502, b"<html>bad gateway</html>", {"Content-Type": "text/html"}), Said(201, b"<html>hm</html>")]
+FAILED = Said(502, b"<html>bad gateway</html>", {"Content-Type": "text/html"})
+UNTOLD = [BROKEN, SILENT, Said(201, b"<html>hm</html>"), Said(201, flood=9_000_000)]
+"""Nobody can know from these whether it arrived."""
+SIGNED = "*Posted by default (claude-code 2.1) through Rookery.*\n<!-- rookery:"
 DOUBT = "call again with the same input"
 
 
@@ -74,16 +81,28 @@ async def test_an_issue_is_posted_and_signed_by_agent_and_model(desk: Desk) -> N
     assert told == {"number": 1, "url": "https://github.example/acme/shop/issues/1", "repeated": False}
     (issue,) = desk.github.shop.issues
     assert issue["labels"] == [{"name": "bug"}]
-    text, _, marker = issue["body"].rpartition("\n")
-    assert text == "It says no.\n\n*Posted by default (claude-sonnet-5) through Rookery.*"
+    signed, marker, nothing, text = issue["body"].split("\n")
+    assert signed == "*Posted by default (claude-sonnet-5) through Rookery.*"
     assert marker.startswith("<!-- rookery:")
+    assert (nothing, text) == ("", "It says no.")
     (asked,) = desk.asked("POST")
     assert asked.headers["authorization"] == "Bearer ghp_s3cr3t"
 
 
 async def test_without_a_body_there_is_the_signature_with_the_client(desk: Desk) -> None:
     await create(desk)
-    assert desk.github.shop.issues[0]["body"].startswith("*Posted by default (claude-code 2.1) through Rookery.*\n<!--")
+    assert desk.github.shop.issues[0]["body"].startswith(SIGNED)
+
+
+@pytest.mark.parametrize(
+    "body", ["So. <!--", "```\ncode", "<details><summary>x</summary>", "~~~~", "--> <!--", "<pre>"]
+)
+async def test_no_body_hides_the_signature(desk: Desk, body: str) -> None:
+    """What stands before it is nothing, so nothing is open when it comes."""
+    await create(desk, body=body)
+    text = desk.github.shop.issues[0]["body"]
+    assert text.startswith(SIGNED)
+    assert text.endswith(f" -->\n\n{body}")
 
 
 async def test_nobody_is_called_by_a_name_in_the_signature(desk: Desk) -> None:
@@ -113,12 +132,15 @@ async def test_the_same_after_a_while_is_meant_as_another(desk: Desk) -> None:
     await create(desk)
     desk.change(sa.update(posts).values(done_ms=posts.c.done_ms - 600_001))
     assert (await create(desk))["number"] == 2
-    markers = {issue["body"].rpartition("\n")[2] for issue in desk.github.shop.issues}
+    markers = {issue["body"].split("\n")[1] for issue in desk.github.shop.issues}
     assert len(markers) == 2
 
 
-@pytest.mark.parametrize("said", LOST)
-async def test_a_lost_answer_is_looked_for_and_nothing_is_posted_twice(desk: Desk, said: Said) -> None:
+@pytest.mark.parametrize("said", [FAILED, *UNTOLD])
+async def test_a_lost_answer_is_looked_for_and_nothing_is_posted_twice(
+    desk: Desk, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "REQUEST_S", 1.0)
     desk.server.fail(said, method="POST", after=True)
     assert await create(desk) == {
         "number": 1,
@@ -128,12 +150,68 @@ async def test_a_lost_answer_is_looked_for_and_nothing_is_posted_twice(desk: Des
     assert (len(desk.asked("POST")), len(desk.github.shop.issues)) == (1, 1)
 
 
-@pytest.mark.parametrize("said", LOST)
-async def test_what_did_not_arrive_is_posted_again_once_it_is_known_to_be_absent(desk: Desk, said: Said) -> None:
-    desk.server.fail(said, method="POST")
+async def test_what_failed_over_there_is_posted_again_once_it_is_known_to_be_absent(desk: Desk) -> None:
+    desk.server.fail(FAILED, method="POST")
     assert (await create(desk))["number"] == 1
     kinds = [(asked.method, asked.query.get("state")) for asked in desk.server.asked]
-    assert kinds == [("POST", None), ("GET", "all"), ("POST", None)]
+    assert kinds == [("POST", None), ("GET", "all"), ("GET", "all"), ("POST", None)]
+
+
+@pytest.mark.parametrize("said", UNTOLD)
+async def test_what_may_still_arrive_is_not_posted_again_by_the_same_call(
+    desk: Desk, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "REQUEST_S", 1.0)
+    desk.server.fail(said, method="POST")
+    with pytest.raises((ServiceUnavailable, TimedOut, ValidationFailed)) as caught:
+        await create(desk)
+    assert DOUBT in (caught.value.hint or "")
+    assert len(desk.asked("POST")) == 1
+    assert (await create(desk))["number"] == 1
+
+
+async def looked(desk: Desk, times: int) -> None:
+    while len(desk.asked("GET")) < times:
+        await asyncio.sleep(0.01)
+
+
+async def test_what_arrives_after_the_first_look_is_found_by_the_second(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(posting, "LOOKS_S", (0.02, 1.0))
+    desk.server.fail(BROKEN, method="POST")
+    creating = asyncio.ensure_future(create(desk))
+    await looked(desk, 1)
+    desk.github.answer(desk.asked("POST")[0])
+    assert (await creating)["number"] == 1
+    assert (len(desk.asked("POST")), len(desk.github.shop.issues)) == (1, 1)
+
+
+async def test_who_comes_back_at_once_waits_for_what_is_still_on_its_way(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(posting, "SETTLE_S", 2.0)
+    desk.server.fail(BROKEN, method="POST")
+    with pytest.raises(ServiceUnavailable):
+        await create(desk)
+    again = asyncio.ensure_future(create(desk))
+    await looked(desk, 3)
+    desk.github.answer(desk.asked("POST")[0])
+    assert (await again)["repeated"] is True
+    assert (len(desk.asked("POST")), len(desk.github.shop.issues)) == (1, 1)
+
+
+async def test_a_limit_that_cannot_be_noted_does_not_undo_what_was_posted(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: object) -> None:
+        raise DatabaseError("the disk is full")
+
+    monkeypatch.setattr(Answers, "hold_back", full)
+    desk.github.remaining = 1
+    assert (await create(desk))["number"] == 1
+    assert (await create(desk))["repeated"] is True
+    assert len(desk.github.shop.issues) == 1
 
 
 async def test_who_comes_back_after_a_doubtful_failure_finds_what_was_posted(desk: Desk) -> None:
@@ -148,7 +226,7 @@ async def test_who_comes_back_after_a_doubtful_failure_finds_what_was_posted(des
 
 
 async def test_who_comes_back_after_a_doubtful_failure_posts_what_is_not_there(desk: Desk) -> None:
-    desk.server.fail(BROKEN, method="POST", times=2)
+    desk.server.fail(FAILED, method="POST", times=2)
     with pytest.raises(ServiceUnavailable):
         await create(desk)
     told = await create(desk)
@@ -203,3 +281,15 @@ async def test_an_issue_is_told_to_the_other_domains_once(desk: Desk) -> None:
         await create(desk)
     (event,) = [each for each in heard if each.name == "GithubPosted"]
     assert (event.subject, event.payload) == ("https://github.example/acme/shop/issues/1", {"kind": "issue"})
+
+
+async def test_an_issue_that_was_found_again_is_told_to_the_other_domains_as_well(desk: Desk) -> None:
+    heard: list[Any] = []
+    desk.fleet.platform.events.subscribe(heard.append)
+    desk.server.fail(BROKEN, method="POST", after=True)
+    desk.server.fail(Said(503), part="/issues", times=3)
+    with pytest.raises(ServiceUnavailable):
+        await create(desk)
+    for _ in range(2):
+        assert (await create(desk))["repeated"] is True
+    assert [each.name for each in heard].count("GithubPosted") == 1

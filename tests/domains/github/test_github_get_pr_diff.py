@@ -3,6 +3,7 @@
 import pytest
 
 from rookery.core.errors import Conflict, InvalidParams, NotFound, ServiceUnavailable, ValidationFailed
+from rookery.domains.github import client, joined
 from rookery.domains.github.diffs import PAGE_CHARACTERS
 from tests.domains.github.desk import Desk
 from tests.domains.github.fake_server import Said
@@ -27,8 +28,9 @@ async def test_an_issue_and_nothing_at_all_have_no_diff(desk: Desk) -> None:
 async def test_an_answer_of_half_a_gigabyte_is_cut_off(desk: Desk) -> None:
     number = desk.github.pull()
     desk.server.fail(Said(200, flood=HALF_A_GIGABYTE, headers={"Content-Type": "application/vnd.github.diff"}))
-    with pytest.raises(ValidationFailed, match="more than 8388608 bytes"):
+    with pytest.raises(ValidationFailed, match="more than 8388608 bytes") as caught:
         await desk.call("github_get_pr_diff", pr_number=number)
+    assert "with git" in (caught.value.hint or "")
     assert desk.server.flooded < 32 * 1024 * 1024
 
 
@@ -105,3 +107,45 @@ async def test_what_is_too_long_for_github_is_put_together_from_the_files(desk: 
     assert "deleted file\n--- a/old\n+++ /dev/null\n" in diff
     assert diff.endswith("rename from a.png\nrename to b.png\n(GitHub shows no lines of this file: +0/-0)\n")
     assert len(desk.asked("GET", "/files")) == 2
+
+
+@pytest.mark.parametrize(("files", "cut"), [(200, False), (201, True)])
+async def test_a_diff_of_too_many_files_says_that_it_is_cut(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, files: int, cut: bool
+) -> None:
+    monkeypatch.setattr(client, "MAX_PAGES", 2)
+    number = desk.github.pull()
+    desk.github.shop.files[number] = [{"filename": f"f{n}", "status": "modified", "patch": "+b"} for n in range(files)]
+    diff = (await desk.call("github_get_pr_diff", pr_number=number))["diff"]
+    assert diff.count("diff --git ") == 200
+    assert diff.endswith("(the diff is cut here, after 200 files: the pull request changes more)\n") is cut
+
+
+async def test_the_files_of_a_long_diff_are_asked_for_once_for_all_its_pages(desk: Desk) -> None:
+    joined._KEPT.clear()
+    number = desk.github.pull()
+    (pull,) = desk.github.shop.pulls
+    pull["head"] |= {"sha": "a" * 40}
+    pull["base"] |= {"sha": "b" * 40}
+    lines = "+line\n" * 9000
+    desk.github.shop.files[number] = [{"filename": "f", "status": "modified", "patch": lines}]
+    told = await desk.call("github_get_pr_diff", pr_number=number)
+    assert (await desk.call("github_get_pr_diff", pr_number=number, cursor=told["cursor"]))["cursor"] is None
+    assert len(desk.asked("GET", "/files")) == 1
+    await desk.call("github_get_pr_diff", desk.stranger, pr_number=number)
+    assert len(desk.asked("GET", "/files")) == 2, "another tenant has its own"
+    pull["head"]["sha"] = "c" * 40
+    desk.github.shop.files[number][0]["patch"] = lines.upper()
+    with pytest.raises(Conflict, match="has changed since"):
+        await desk.call("github_get_pr_diff", pr_number=number, cursor=told["cursor"])
+    assert len(joined._KEPT) == 3
+
+
+async def test_only_a_few_long_diffs_are_kept(desk: Desk) -> None:
+    for _ in range(joined.MAX_KEPT + 2):
+        number = desk.github.pull(f"b{len(desk.github.shop.pulls)}")
+        desk.github.shop.pulls[-1]["head"] |= {"sha": "a" * 40}
+        desk.github.shop.pulls[-1]["base"] |= {"sha": "b" * 40}
+        desk.github.shop.files[number] = [{"filename": "f", "status": "modified", "patch": "+b"}]
+        await desk.call("github_get_pr_diff", pr_number=number)
+    assert len(joined._KEPT) == joined.MAX_KEPT

@@ -1,12 +1,14 @@
 """Pull requests in a list: in pages, with how much each changes, and whatever they are called harmless."""
 
+import time
 from typing import Any
 
 import pytest
 
 from rookery.core.errors import InvalidParams, NotFound
+from rookery.domains.github import tools
 from tests.domains.github.desk import Desk
-from tests.domains.github.fake_server import Said
+from tests.domains.github.fake_server import SILENT, Said
 
 
 async def numbers(desk: Desk, **given: Any) -> tuple[list[int], str | None]:
@@ -74,6 +76,17 @@ async def test_the_list_comes_although_a_size_does_not(desk: Desk) -> None:
     (pull,) = (await desk.call("github_list_prs"))["prs"]
     assert pull["number"] == 1
     assert "additions" not in pull
+
+
+async def test_the_list_comes_in_time_although_a_size_does_not(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for branch in ("fix", "more"):
+        desk.github.pull(branch)
+    desk.server.fail(SILENT, part="/pulls/1", times=9)
+    monkeypatch.setattr(tools, "SIZES_S", 1.0)
+    begun = time.monotonic()
+    second, first = (await desk.call("github_list_prs"))["prs"]
+    assert time.monotonic() - begun < 15
+    assert (second["additions"], "additions" in first) == (3, False)
 
 
 async def test_the_state_is_chosen_and_open_unless_said(desk: Desk) -> None:

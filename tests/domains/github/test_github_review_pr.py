@@ -39,7 +39,8 @@ async def test_a_review_is_posted_with_its_event(desk: Desk, said: str | None, e
     assert told == {"url": url, "repeated": False, "event": event}
     (kept,) = desk.github.shop.reviews[number]
     assert kept["event"] == event
-    assert kept["body"].startswith("Mend line 3.\n\n*Posted by default (claude-code 2.1) through Rookery.*")
+    assert kept["body"].startswith("*Posted by default (claude-code 2.1) through Rookery.*\n<!--")
+    assert kept["body"].endswith("\n\nMend line 3.")
 
 
 @pytest.mark.parametrize("older", [0, 99, 100, 250])

@@ -34,3 +34,21 @@ async def test_the_domain_has_these_tools_and_a_default_agent_has_them_all(desk:
     own = {tool.name for tool in desk.fleet.platform.registry if tool.domain == "github"}
     assert own == set(SEED)
     assert own <= desk.fleet.names(desk.agent)
+
+
+@pytest.mark.parametrize("name", ["github_create_pr", "github_create_issue", "github_comment_on_pr"])
+async def test_who_posts_is_told_that_the_model_can_be_named(desk: Desk, name: str) -> None:
+    assert "Also takes model." in wire_form(desk.fleet.platform.registry.require(name))["description"]
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "first"),
+    [
+        ("github_list_prs", "state", "open (default)"),
+        ("github_list_issues", "state", "open (default)"),
+        ("github_review_pr", "event", "COMMENT (default)"),
+    ],
+)
+async def test_a_choice_names_its_default(desk: Desk, name: str, field: str, first: str) -> None:
+    shown = wire_form(desk.fleet.platform.registry.require(name))
+    assert shown["inputSchema"]["properties"][field]["description"].startswith(first)

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from rookery.core.errors import ConfigurationError, InvalidParams, NotFound, PermissionDenied, ValidationFailed
+from rookery.domains.research import searching
 from tests.domains.research.desk import Desk
-from tests.domains.research.fake_brave import KEY, PATH, page
+from tests.domains.research.fake_brave import KEY, PATH, Said, page
 
 SEARCH = "web_search"
 
@@ -118,6 +119,18 @@ async def test_the_count_is_brought_into_its_range(desk: Desk, count: float | No
     found = await desk.call(SEARCH, query="rooks", **({} if count is None else {"count": count}))
     assert desk.brave.asked[0].query["count"] == asked
     assert len(found["results"]) == int(asked)
+
+
+async def test_no_more_results_are_read_than_are_wanted(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+
+    def found(hit: Any) -> searching.Found:
+        read.append(hit)
+        return searching.Found("Rooks", "https://rooks.example", "", None)
+
+    monkeypatch.setattr(searching, "_found", found)
+    desk.brave.fail(Said(200, {"web": {"results": [page(f"Page {number}") for number in range(3000)]}}))
+    assert len((await desk.call(SEARCH, query="rooks"))["results"]) == len(read) == 5
 
 
 async def test_nothing_found_is_no_error(desk: Desk) -> None:

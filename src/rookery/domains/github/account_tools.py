@@ -5,9 +5,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from rookery.core.context import Context
+from rookery.core.errors import PermissionDenied
 from rookery.core.tool import tool
 from rookery.domains.github.allowed import check_allowed
-from rookery.domains.github.answers import Json, an_object, checked, line
+from rookery.domains.github.answers import Json, an_object, checked, inside, line
 from rookery.domains.github.client import GitHub
 from rookery.domains.github.inputs import FollowUser, ForkRepo, OfRepo
 from rookery.domains.github.tools import Told, told
@@ -61,15 +62,32 @@ async def github_fork_repo(ctx: Context, args: ForkRepo) -> Told:
     """Use it to fork. Returns the url; not ready at once."""
     github = GitHub(ctx)
     path = f"{github.repository(args.repo)}/forks"
-    if args.org is not None:
-        check_allowed(github.allow, args.org)
+    await _check_target(github, args.org)
     sent = {} if args.org is None else {"organization": args.org}
     # Who has a fork already is given that one, so nothing is forked twice.
     answer = checked(await github.change("POST", path, sent, again=True), f"repository {args.repo}")
     fork = an_object(answer)
-    ctx.publish("GithubRepoForked", subject=args.repo)
+    existed = _is_old(fork, answer)
+    if not existed:
+        ctx.publish("GithubRepoForked", subject=args.repo)
     shown = {name: line(fork.get(key)) for name, key in _SHOWN.items()}
-    return told({**shown, "existed": _is_old(fork, answer)})
+    return told({**shown, "existed": existed})
+
+
+async def _check_target(github: GitHub, org: str | None) -> None:
+    """PermissionDenied unless the owner allows the account that the fork would go to."""
+    if org is None and github.allow:
+        answer = await github.get("/user")
+        org = line(inside(answer.json(), "login")) if answer.ok else ""
+        if not org:
+            # An App has no account of its own.
+            raise PermissionDenied(
+                "GitHub does not tell which account the fork would go to",
+                hint="name one that the owner allows: org",
+                layer="github_allow",
+            )
+    if org is not None:
+        check_allowed(github.allow, org)
 
 
 def _is_old(fork: Json, answer: Answer) -> bool:

@@ -1,6 +1,7 @@
 """Asks GitHub: within the limits that it tells, of no other host, and what it has answered before only once."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -51,6 +52,10 @@ class GitHub:
         check_allowed(self.allow, repo)
         return f"/repos/{repo}"
 
+    def key(self, *parts: str) -> str:
+        """A name for something that this tenant may see with this credential, and nobody else by it."""
+        return _digest(self.ctx.actor.tenant, self._name, *parts)
+
     async def get(self, path: str, query: Mapping[str, Any] | None = None, *, accept: str = JSON) -> Answer:
         """The answer to a question, good or bad. One that has not changed since is not sent again."""
         url = self._url(path, query)
@@ -86,15 +91,15 @@ class GitHub:
             raise await self._moved(path)
         return answer
 
-    async def pages(self, path: str, query: Mapping[str, Any], what: str) -> list[Json]:
-        """All objects of a list, up to a limit of pages."""
+    async def pages(self, path: str, query: Mapping[str, Any], what: str) -> tuple[list[Json], bool]:
+        """The objects of a list up to a limit of pages, and whether these are all."""
         found: list[Json] = []
         for page in range(1, MAX_PAGES + 1):
             answer = checked(await self.get(path, {**query, "per_page": PAGE, "page": page}), what)
             found += a_list(answer)
             if not has_next(answer):
-                break
-        return found
+                return found, True
+        return found, False
 
     async def _send(
         self, method: str, url: str, *, headers: Mapping[str, str], sent: Any = None, safe: bool = True
@@ -107,19 +112,20 @@ class GitHub:
             try:
                 answer = await self._once(method, url, headers, sent)
             except (ServiceUnavailable, TimedOut):
-                if not (safe and left):
+                if not (safe and left > 0):
                     raise
                 await self._pause(left)
                 continue
             limit = limit_told(answer)
             if limit is not None:
                 await self._hold_back(limit)
-                if not left:
+                if left <= 0:
                     raise refusal(limit)
                 await sit_out(self.ctx, limit)
             elif answer.status == 401 and not renewed and self._credential.refused():
-                renewed = True
-            elif answer.status >= 500 and safe and left:
+                # A token that ended is nobody's fault, and takes no try.
+                renewed, left = True, left + 1
+            elif answer.status >= 500 and safe and left > 0:
                 await self._pause(left)
             else:
                 return answer
@@ -133,7 +139,19 @@ class GitHub:
         return answer
 
     async def _ask(self, method: str, path: str, authorization: str) -> Answer:
-        return await self._request(method, self._url(path), {"accept": JSON, "authorization": authorization}, None)
+        """For the token of an App, which is as limited as anything else."""
+        headers = {"accept": JSON, "authorization": authorization}
+        left = TRIES
+        while True:
+            left -= 1
+            answer = await self._request(method, self._url(path), headers, None)
+            limit = limit_told(answer)
+            if limit is None:
+                return answer
+            await self._hold_back(limit)
+            if left <= 0:
+                raise refusal(limit)
+            await sit_out(self.ctx, limit)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], sent: Any) -> Answer:
         self.ctx.check()
@@ -158,7 +176,9 @@ class GitHub:
             await sit_out(self.ctx, Limit(*held))
 
     async def _hold_back(self, limit: Limit) -> None:
-        await self._write(lambda answers: answers.hold_back(self._name, limit.kind, limit.wait_s))
+        # What was answered stays answered: a limit that could not be noted is told by GitHub once more.
+        with contextlib.suppress(RookeryError):
+            await self._write(lambda answers: answers.hold_back(self._name, limit.kind, limit.wait_s))
 
     async def _write(self, work: Callable[[Answers], T]) -> T:
         tenant = self.ctx.actor.tenant

@@ -33,9 +33,13 @@ def page_of(diff: str, cursor: str | None, size: int = PAGE_CHARACTERS) -> tuple
     return diff[start:end], f"{end}.{_mark(diff)}"
 
 
-def from_files(files: list[Json]) -> str:
-    """The diff as the list of changed files tells it. Of binary and of very long files GitHub gives no lines."""
-    return "".join(_file(each) for each in files)
+def from_files(files: list[Json], whole: bool = True) -> str:
+    """The diff as the list of changed files tells it; unless `whole`, its end says that there are more.
+
+    Of binary and of very long files GitHub gives no lines.
+    """
+    end = "" if whole else f"(the diff is cut here, after {len(files)} files: the pull request changes more)\n"
+    return "".join(_file(each) for each in files) + end
 
 
 def _file(changed: Json) -> str:

@@ -153,7 +153,7 @@ class FollowUser(ToolInput):
 class ListPrs(OfRepo):
     model_config = _unlisted("limit", "cursor")
 
-    state: State | None = Field(None, description="Or closed, all")
+    state: State | None = Field(None, description="open (default), closed, all")
     limit: Limit = 10
     cursor: Short | None = None
 
@@ -161,8 +161,8 @@ class ListPrs(OfRepo):
 class ListIssues(OfRepo):
     model_config = _unlisted("limit", "cursor")
 
-    state: State | None = Field(None, description="Or closed, all")
-    labels: Labels | None = Field(None, description="a,b")
+    state: State | None = Field(None, description="open (default), closed, all")
+    labels: Labels | None = Field(None, description="All of a,b")
     limit: Limit = 30
     cursor: Short | None = None
 
@@ -202,4 +202,4 @@ class CommentOnPr(OfRepo):
 
 
 class ReviewPr(CommentOnPr):
-    event: Event | None = Field(None, description="Or APPROVE, REQUEST_CHANGES")
+    event: Event | None = Field(None, description="COMMENT (default), APPROVE, REQUEST_CHANGES")

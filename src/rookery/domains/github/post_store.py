@@ -53,7 +53,7 @@ _FINISH = (
         number=sa.bindparam("new_number"),
     )
 )
-_LEAVE = sa.update(posts).where(*_HELD).values(holder=None)
+_LEAVE = sa.update(posts).where(*_HELD).values(holder=None, until_ms=sa.bindparam("at_ms"))
 _WITHDRAW = sa.delete(posts).where(*_HELD)
 _FORGET = sa.delete(posts).where(
     _MINE,
@@ -69,7 +69,10 @@ _FORGET = sa.delete(posts).where(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A post that this call is at. `url` is there if it was posted already; `doubtful`: it may have been."""
+    """A post that this call is at. `url` is there if it was posted already; `doubtful`: it may have been.
+
+    `quiet_s`: so long nobody has been at it.
+    """
 
     digest: str
     marker: str
@@ -78,6 +81,7 @@ class Claim:
     doubtful: bool = False
     url: str | None = None
     number: int | None = None
+    quiet_s: float = 0.0
 
 
 class Posts:
@@ -99,11 +103,13 @@ class Posts:
         again = {**taken, "old_ms": at_ms - REPEAT_MS, "new_marker": marker}
         if self._tx.run(_ADD, [{**new, "until_ms": until_ms}]) or self._tx.run(_RENEW, [again]):
             return Claim(digest, marker, holder, at_ms)
+        last = self._tx.one(_FIND, this)
         mine = self._tx.run(_TAKE_OVER, [taken])
         row = self._tx.one(_FIND, this)
         if row is None or (row.done_ms is None and not mine):
             raise Conflict("the same is being posted by another call right now", hint="wait for it, or try again")
-        return Claim(digest, row.marker, holder, row.begun_ms, row.done_ms is None, row.url, row.number)
+        quiet_s = 0.0 if last is None else max(0, at_ms - last.until_ms) / 1000
+        return Claim(digest, row.marker, holder, row.begun_ms, row.done_ms is None, row.url, row.number, quiet_s)
 
     def finish(self, claim: Claim, url: str, number: int | None) -> None:
         """It is posted, and at this address."""
@@ -111,7 +117,7 @@ class Posts:
 
     def leave(self, claim: Claim) -> None:
         """It is not known whether it was posted; whoever comes next has to look."""
-        self._tx.run(_LEAVE, [self._held(claim)])
+        self._tx.run(_LEAVE, [{**self._held(claim), "at_ms": now_ms(self._tx)}])
 
     def withdraw(self, claim: Claim) -> None:
         """It was not posted."""

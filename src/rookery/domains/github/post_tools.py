@@ -7,6 +7,7 @@ from typing import Any
 from rookery.core.context import Context
 from rookery.core.errors import Conflict
 from rookery.core.tool import tool
+from rookery.domains.github.allowed import check_allowed
 from rookery.domains.github.answers import Json, a_list, checked, is_taken, last_page, line
 from rookery.domains.github.client import PAGE, GitHub
 from rookery.domains.github.inputs import CommentOnPr, CreateIssue, CreatePr, ReviewPr
@@ -24,7 +25,7 @@ Test = Callable[[Json], bool]
 
 
 def _told(ctx: Context, kind: str, posted: Posted, **more: str) -> Told:
-    if not posted.repeated:
+    if posted.first:
         ctx.publish("GithubPosted", subject=posted.url, kind=kind)
     shown = {"url": posted.url, "number": posted.number, "repeated": posted.repeated, **more}
     return told({name: value for name, value in shown.items() if value is not None})
@@ -35,11 +36,15 @@ def _told(ctx: Context, kind: str, posted: Posted, **more: str) -> Told:
     bundles=("preset-devops", "preset-github-ops", "preset-full-stack"),
 )  # fmt: skip
 async def github_create_pr(ctx: Context, args: CreatePr) -> Told:
-    """Use it once a branch is pushed. Returns the url; no undo."""
+    """Use it once a branch is pushed. Returns the url; no undo. Also takes model."""
     github = GitHub(ctx)
     path = f"{github.repository(args.repo)}/pulls"
     base = args.base or "main"
-    owner = args.repo.partition("/")[0]
+    owner, _, name = args.repo.partition("/")
+    whose = args.head.partition(":")[0] if ":" in args.head else owner
+    if whose.lower() != owner.lower():
+        # Its diff is shown to whoever reads the pull request.
+        check_allowed(github.allow, f"{whose}/{name}")
     head = args.head if ":" in args.head else f"{owner}:{args.head}"
 
     async def find(test: Test, since_ms: int) -> Json | None:
@@ -64,7 +69,7 @@ async def github_create_pr(ctx: Context, args: CreatePr) -> Told:
     bundles=("preset-github-ops", "preset-full-stack"),
 )  # fmt: skip
 async def github_create_issue(ctx: Context, args: CreateIssue) -> Told:
-    """Use it to open an issue. Returns the url; no undo."""
+    """Use it to open an issue. Returns the url; no undo. Also takes model."""
     github = GitHub(ctx)
     path = f"{github.repository(args.repo)}/issues"
 
@@ -87,7 +92,7 @@ async def github_create_issue(ctx: Context, args: CreateIssue) -> Told:
     bundles=("preset-code-reviewer", "preset-github-ops", "preset-full-stack"),
 )  # fmt: skip
 async def github_comment_on_pr(ctx: Context, args: CommentOnPr) -> Told:
-    """Use it to comment on a pull request. Returns the url; no undo."""
+    """Use it to comment on a pull request. Returns the url; no undo. Also takes model."""
     github = GitHub(ctx)
     what = f"pull request {args.pr_number} of {args.repo}"
     # A pull request is an issue as well, and this is where its conversation is.
@@ -95,7 +100,7 @@ async def github_comment_on_pr(ctx: Context, args: CommentOnPr) -> Told:
 
     async def find(test: Test, since_ms: int) -> Json | None:
         since = datetime.fromtimestamp((since_ms - SLACK_MS) / 1000, UTC)
-        comments = await github.pages(path, {"since": f"{since:%Y-%m-%dT%H:%M:%SZ}"}, what)
+        comments, _ = await github.pages(path, {"since": f"{since:%Y-%m-%dT%H:%M:%SZ}"}, what)
         return next((comment for comment in comments if test(comment)), None)
 
     post = Post(path=path, what=what, sent={}, body=args.body, find=find)

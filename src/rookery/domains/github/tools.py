@@ -6,18 +6,21 @@ from typing import Any
 from pydantic import ConfigDict
 
 from rookery.core.context import Context
-from rookery.core.errors import RookeryError, ServiceUnavailable
+from rookery.core.errors import RookeryError, ServiceUnavailable, ValidationFailed
 from rookery.core.tool import ToolOutput, tool
 from rookery.domains.github import shown
 from rookery.domains.github.answers import API_HINT, Json, an_object, checked, line
 from rookery.domains.github.client import DIFF, GitHub
-from rookery.domains.github.diffs import from_files, page_of
+from rookery.domains.github.diffs import page_of
 from rookery.domains.github.inputs import GetPrDiff, ListIssues, ListPrs, OfRepo
+from rookery.domains.github.joined import joined
 from rookery.domains.github.listing import listed, place_of
 
 SIZED = 30
 """Of so many pull requests it is asked how much they change, which takes a request each."""
 AT_ONCE = 5
+SIZES_S = 10.0
+"""So long sizes are waited for, and no longer than half the call's time: the list is what was asked for."""
 TOO_LONG = 406
 _READS: dict[str, Any] = {
     "effect": "external", "action": "git:read", "tier": "observe", "group": "Read", "profiles": "", "default": True,
@@ -70,7 +73,7 @@ def _more(cursor: str | None) -> str:
     bundles=("preset-code-reviewer", "preset-github-ops", "preset-full-stack"),
 )
 async def github_list_prs(ctx: Context, args: ListPrs) -> PrList:
-    """Use it to list pull requests. Returns up to limit=10, newest first."""
+    """Use it to list pull requests. Returns up to 10 a page, newest first."""
     github = GitHub(ctx)
     limit = args.limit
     path = f"{github.repository(args.repo)}/pulls"
@@ -89,14 +92,14 @@ async def github_list_prs(ctx: Context, args: ListPrs) -> PrList:
 async def _sized(github: GitHub, path: str, pulls: list[Json]) -> list[dict[str, Any]]:
     """The pull requests with how much each changes, where that could be found out."""
     turn = asyncio.Semaphore(AT_ONCE)
+    ends = asyncio.get_running_loop().time() + min(SIZES_S, github.ctx.remaining_s / 2)
 
     async def size(pull: dict[str, Any]) -> dict[str, Any]:
         try:
-            async with turn:
+            async with asyncio.timeout_at(ends), turn:
                 answer = checked(await github.get(f"{path}/{pull['number']}"), "a pull request")
             return pull | shown.sizes(an_object(answer))
-        except RookeryError:
-            # The list is what was asked for.
+        except (RookeryError, TimeoutError):
             return pull
 
     shorts = [shown.short_pull(pull) for pull in pulls]
@@ -109,7 +112,7 @@ async def _sized(github: GitHub, path: str, pulls: list[Json]) -> list[dict[str,
     bundles=("preset-analyst", "preset-github-ops", "preset-full-stack"),
 )
 async def github_list_issues(ctx: Context, args: ListIssues) -> IssueList:
-    """Use it to list issues. Returns up to limit=30, newest first."""
+    """Use it to list issues. Returns up to 30 a page, newest first."""
     github = GitHub(ctx)
     limit = args.limit
     query = {"state": args.state or "open", "labels": ",".join(args.labels) if args.labels else None}
@@ -140,7 +143,7 @@ async def github_repo_info(ctx: Context, args: OfRepo) -> Told:
     bundles=("preset-code-reviewer", "preset-github-ops", "preset-full-stack"),
 )
 async def github_get_pr_diff(ctx: Context, args: GetPrDiff) -> DiffPage:
-    """Use it to read a diff. Returns a page; more needs the cursor."""
+    """Use it to read a diff. Returns one page only; it says how to go on."""
     diff = await _diff(GitHub(ctx), args.repo, args.pr_number)
     part, cursor = page_of(diff, args.cursor)
     return DiffPage(diff=part, cursor=cursor, characters=len(diff))
@@ -148,9 +151,12 @@ async def github_get_pr_diff(ctx: Context, args: GetPrDiff) -> DiffPage:
 
 async def _diff(github: GitHub, repo: str, number: int) -> str:
     path, what = f"{github.repository(repo)}/pulls/{number}", f"pull request {number} of {repo}"
-    answer = await github.get(path, accept=DIFF)
+    try:
+        answer = await github.get(path, accept=DIFF)
+    except ValidationFailed as error:
+        raise ValidationFailed(error.message, hint="GitHub gives it only whole: read it with git") from None
     if answer.status == TOO_LONG:
-        return from_files(await github.pages(f"{path}/files", {}, what))
+        return await joined(github, path, what)
     checked(answer, what)
     kind = line(answer.headers.get("content-type"))
     if "html" in kind or "json" in kind:

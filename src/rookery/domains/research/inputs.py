@@ -54,7 +54,9 @@ def _few(queries: list[str]) -> list[str]:
 class WebSearch(ToolInput):
     query: Annotated[str, _asked(MAX_QUERY)] = Field(description="Text")
     count: Annotated[float, BeforeValidator(_number), AfterValidator(_clamped)] | None = Field(None, description="1-20")
-    freshness: Annotated[str, AfterValidator(_fresh)] | None = Field(None, description="pd, pw, pm, py")
+    freshness: Annotated[str, AfterValidator(_fresh)] | None = Field(
+        None, description="pd (past day), pw, pm, py (year)"
+    )
 
 
 class DeepResearch(ToolInput):

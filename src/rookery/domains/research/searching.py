@@ -7,6 +7,7 @@ import re
 import time
 import zlib
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -82,7 +83,8 @@ class Searching:
         if hits is None:
             kind = one_line(answer.headers.get("content-type", "no type"))[:MAX_SAID]
             raise ServiceUnavailable(f"{self.engine.title} answered with something else ({kind})", hint=URL_HINT)
-        return [found for found in map(_found, hits) if found is not None][: search.count]
+        # No more of them are made harmless than are wanted: an engine may send thousands.
+        return list(islice((found for found in map(_found, hits) if found is not None), search.count))
 
     async def _send(self, request: Request) -> Answer:
         """The first answer that is neither a short refusal nor a fault that may pass."""
