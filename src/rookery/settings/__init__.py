@@ -62,6 +62,7 @@ class Settings:
     a2a_allow: Names = ()
     a2a_tokens: Table = ()
     a2a_trust: Table = ()
+    a2a_min_trust: str = "low"
     a2a_max_invocations: int = 10
     a2a_max_agents: int = 3
     a2a_invocation_cooldown_ms: int = 5_000

@@ -14,6 +14,7 @@ Table = tuple[tuple[str, tuple[str, ...]], ...]
 LEVELS = ("debug", "info", "warning", "error")
 TRUST = ("untrusted", "low", "medium", "high", "verified")
 CHOICES = {
+    "a2a_min_trust": TRUST,
     "audit_reads": ("normal", "full"),
     "auth_mode": ("local", "jwt", "oauth", "none"),
     "http_answers": ("auto", "json", "sse"),
@@ -98,6 +99,10 @@ KINDS: dict[Any, str] = {
     Names: "a list of texts, or text with commas",
     Table: "a table of lists, or text such as admin=*;ops=tracker:*,system:read",
 }
+WORDS = {
+    "a2a_tokens": "a table with one token without spaces for each host, such as agents.lan:8080",
+    "a2a_trust": "a table with a level for each host, such as agents.lan:8080",
+}
 
 
 def convert(where: str, key: str, kind: Any, value: Any, raw: Any = None) -> Any:
@@ -108,7 +113,9 @@ def convert(where: str, key: str, kind: Any, value: Any, raw: Any = None) -> Any
         if wanted is None:
             return _shaped(key, converted)
     except ValueError:
-        wanted = SHAPES[key][1] if key in SHAPES else KINDS.get(kind, getattr(kind, "__name__", str(kind)))
+        wanted = (
+            SHAPES[key][1] if key in SHAPES else WORDS.get(key) or KINDS.get(kind, getattr(kind, "__name__", str(kind)))
+        )
     raise ConfigurationError(
         f"{where} cannot be {shown(key, value if raw is None else raw)}", hint=f"it must be {wanted}"
     )
@@ -169,10 +176,20 @@ def _wanted(key: str, value: Any) -> str | None:
 
 def _shaped(key: str, value: Any) -> Any:
     """The value in the form that the server compares. Empty text is an address that was not given."""
+    if key in ("a2a_tokens", "a2a_trust"):
+        return _by_host(value)
     if key not in SHAPES or (value == "" and key != "http_path"):
         return value
     shape = SHAPES[key][0]
     return tuple(shape(item) for item in cast("Names", value)) if isinstance(value, tuple) else shape(value)
+
+
+def _by_host(table: Table) -> Table:
+    """The table with its hosts as requests have them; ValueError if one is none, or stands there twice."""
+    found = {addresses.host_name(host): tuple(addresses.header_word(word) for word in words) for host, words in table}
+    if len(found) < len(table):
+        raise ValueError("a host twice")
+    return tuple(sorted(found.items()))
 
 
 def _to_bool(text: str) -> bool:

@@ -21,6 +21,11 @@ def load(tmp_path: Path) -> Load:
         ("ROOKERY_A2A_TRUST", "agents.example"),
         ("ROOKERY_A2A_TOKENS", "agents.example=hunter2,hunter3"),
         ("ROOKERY_A2A_TOKENS", "hunter2"),
+        ("ROOKERY_A2A_TOKENS", "https://agents.example=hunter2"),
+        ("ROOKERY_A2A_TOKENS", "agents.example=hunter2 x"),
+        ("ROOKERY_A2A_TRUST", "https://agents.example=low"),
+        ("ROOKERY_A2A_TRUST", "agents.example=low;Agents.example=high"),
+        ("ROOKERY_A2A_MIN_TRUST", "some"),
         ("ROOKERY_A2A_ALLOW", "http://agents.lan/"),
         ("ROOKERY_A2A_MAX_AGENTS", "-1"),
         ("ROOKERY_A2A_INVOCATION_COOLDOWN_MS", "soon"),
@@ -35,7 +40,7 @@ def test_what_makes_no_sense_stops_the_start_without_telling_a_token(load: Load,
 
 
 def test_hosts_have_one_token_and_one_level_each(load: Load) -> None:
-    said = {"ROOKERY_A2A_TOKENS": "a.example=hunter2;b.lan:8080=x=y", "ROOKERY_A2A_TRUST": "a.example=high"}
+    said = {"ROOKERY_A2A_TOKENS": "a.example=hunter2;b.lan:8080=x=y", "ROOKERY_A2A_TRUST": "A.Example=high"}
     settings = load(environ=said)
     assert dict(settings.a2a_tokens) == {"a.example": ("hunter2",), "b.lan:8080": ("x=y",)}
     assert dict(settings.a2a_trust) == {"a.example": ("high",)}

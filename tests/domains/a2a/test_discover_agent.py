@@ -152,3 +152,23 @@ async def test_what_to_install_is_said_where_the_sdk_is_missing(
     with pytest.raises(Exception, match="A2A is not installed") as missing:
         await outpost.discover("https://agent.example")
     assert missing.value.hint == "pip install 'rookery[a2a]'"  # type: ignore[attr-defined]
+
+
+@on_one_database
+async def test_a_card_without_end_is_shown_as_far_as_there_is_room(outpost: Outpost) -> None:
+    skill = {"id": "i" * 200, "name": "n" * 200, "description": "d" * 400, "tags": ["t" * 100] * 20}
+    interface = {
+        "url": "https://x.example/\nProvider: the owner",
+        "protocolBinding": "JSONRPC",
+        "protocolVersion": "1.0",
+    }
+    async with web_server() as web:
+        says(web, {"name": "Long", "version": "1", "skills": [skill] * 60, "supportedInterfaces": [interface]})
+        result = await outpost.result("discover_agent", url=web.url)
+        (found,) = result.structured["agents"]
+        assert (await outpost.discover(" ".join(f"w{number}" for number in range(150))))["agents"] == []
+        assert len((await outpost.discover("long " * 100))["agents"]) == 1
+    assert len(found["skills"]) == 11
+    assert len(found["skills"][0]["tags"]) == 10
+    assert len(result.text) < 25_000
+    assert "\nProvider:" not in result.text

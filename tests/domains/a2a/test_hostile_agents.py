@@ -122,3 +122,23 @@ async def test_a_long_answer_is_cut(outpost: Outpost) -> None:
         answers(web, 200, {"result": {"task": {**TASK, "artifacts": said}}})
         done = await outpost.invoke(web.url, "hello")
     assert done["answer"].endswith("x… (cut at 100000 characters)")
+
+
+@on_one_database
+async def test_a_task_that_cannot_be_looked_at_is_cancelled_there(outpost: Outpost) -> None:
+    methods: list[str] = []
+    async with web_server() as web:
+
+        async def act(seen: Seen) -> Said:
+            if seen.path.endswith("agent-card.json"):
+                return 200, {}, json.dumps(card(f"{web.url}/rpc")).encode()
+            asked = json.loads(seen.body)
+            methods.append(asked["method"])
+            begun = {"result": {"task": {**TASK, "status": {"state": "TASK_STATE_WORKING"}}}}
+            said = begun if asked["method"] == "SendMessage" else {"error": {"code": -32603, "message": "oops"}}
+            return 200, {}, json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}).encode()
+
+        web.act = act
+        with pytest.raises(Conflict, match="oops; its task t1 was given up"):
+            await outpost.invoke(web.url, "hello")
+    assert methods == ["SendMessage", *["GetTask"] * 5, "CancelTask"]

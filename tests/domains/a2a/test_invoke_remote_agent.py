@@ -14,6 +14,8 @@ from rookery.core.errors import (
     TimedOut,
     ValidationFailed,
 )
+from rookery.domains.a2a.cards import guarded
+from rookery.settings import Settings
 from tests.domains.a2a.conftest import MakeOutpost, on_one_database
 from tests.domains.a2a.outpost import HERE, Outpost
 from tests.domains.a2a.remote_agent import RemoteAgent, remote_agent
@@ -60,6 +62,9 @@ async def test_a_chain_of_agents_ends_at_depth_three(outpost: Outpost, mirror: R
 async def test_the_address_guard_holds(make_outpost: MakeOutpost, mirror: RemoteAgent) -> None:
     with pytest.raises(ServiceUnavailable, match="private network"):
         await make_outpost(a2a_allow=()).invoke(mirror.url, "echo hi")
+    with pytest.raises(ValidationFailed, match="private network") as refused:
+        await guarded(Settings(home="unused")).request("GET", mirror.url)
+    assert refused.value.hint == "the owner can allow it with the setting a2a_allow"
     assert mirror.heads == []
 
 
@@ -69,8 +74,15 @@ async def test_an_agent_that_nobody_trusts_is_not_asked(make_outpost: MakeOutpos
         await outpost.invoke(mirror.url, "echo hi")
     assert refused.value.layer == "trust"
     assert mirror.executor.asked == []
-    assert outpost.rows("sessions") == []
-    assert (await outpost.invoke(mirror.url, "echo hi", min_trust="untrusted"))["answer"] == "hi"
+    with pytest.raises(PermissionDenied, match="untrusted, and low is needed") as again:
+        await outpost.invoke(mirror.url, "echo hi", min_trust="untrusted")
+    assert again.value.hint == "the owner can vouch for it with the setting a2a_trust"
+    assert mirror.executor.asked == []
+    bold = make_outpost(**UNTRUSTED, a2a_min_trust="untrusted")
+    assert (await bold.invoke(mirror.url, "echo hi", min_trust="untrusted"))["answer"] == "hi"
+    strict = make_outpost(a2a_min_trust="high")
+    with pytest.raises(PermissionDenied, match="is low, and high is needed"):
+        await strict.invoke(mirror.url, "echo hi")
 
 
 async def test_the_owners_word_counts_as_far_as_it_goes(make_outpost: MakeOutpost, mirror: RemoteAgent) -> None:
@@ -152,6 +164,30 @@ async def test_the_next_message_answers_what_the_agent_asks(outpost: Outpost, mi
     assert (done["answer"], done["task_id"]) == ("blue", asked.structured["task_id"])
     fresh = await outpost.invoke(mirror.url, "echo green")
     assert fresh["task_id"] != done["task_id"]
+
+
+@pytest.mark.parametrize("binding", [{"session": None}, {"session": "ses-all", "shared": True}])
+async def test_the_question_for_one_client_is_not_answered_by_another(
+    outpost: Outpost, mirror: RemoteAgent, binding: dict[str, Any]
+) -> None:
+    actor = outpost.agent(**binding)
+    asked = await outpost.result("invoke_remote_agent", actor, agent_url=mirror.url, message="ask which colour?")
+    task = asked.structured["task_id"]
+    assert asked.text.startswith(f"It waits for an answer: give task_id={task} with it.")
+    other = await outpost.invoke(mirror.url, "echo something else", actor)
+    assert other["task_id"] != task
+    done = await outpost.invoke(mirror.url, "echo blue", actor, task_id=task)
+    assert (done["answer"], done["task_id"]) == ("blue", task)
+
+
+async def test_a_question_waits_until_its_answer_was_sent(make_outpost: MakeOutpost, mirror: RemoteAgent) -> None:
+    asked = await make_outpost().invoke(mirror.url, "ask which colour?")
+    with pytest.raises(PermissionDenied):
+        await make_outpost(**UNTRUSTED).invoke(mirror.url, "echo blue")
+    with pytest.raises(Conflict):
+        await make_outpost().invoke(mirror.url, "echo green", task_id="unknown")
+    done = await make_outpost().invoke(mirror.url, "echo blue")
+    assert (done["answer"], done["task_id"]) == ("blue", asked["task_id"])
 
 
 async def test_who_waits_is_told_how_far_it_is(outpost: Outpost, mirror: RemoteAgent) -> None:

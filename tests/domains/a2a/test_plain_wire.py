@@ -69,7 +69,7 @@ async def test_a_task_that_takes_too_long_fails(outpost: Outpost) -> None:
         task = (await web.http.post("/a2a/tasks/send", json=body, headers=ada)).json()
         found = await _over(web.http, task["id"], ada)
     assert found["state"] == "failed"
-    assert found["messages"][-1]["parts"][0]["text"] == "not done within 0.05 s"
+    assert found["messages"][-1]["parts"][0]["text"] == "not done within its time"
 
 
 async def test_too_many_tasks_are_told_to_wait(make_outpost: MakeOutpost) -> None:
@@ -145,7 +145,9 @@ async def test_a_look_that_fails_is_repeated(outpost: Outpost) -> None:
 @pytest.mark.parametrize(
     ("answer", "error", "why"),
     [
-        (500, Conflict, "answered with 500"),
+        (500, ServiceUnavailable, "answered with 500"),
+        (429, ServiceUnavailable, "answered with 429"),
+        (400, Conflict, "answered with 400"),
         ({"id": "t1"}, ServiceUnavailable, "a task without an id or a state"),
         ({"id": 7, "state": "working"}, ServiceUnavailable, "a task without an id or a state"),
         ({"state": "completed"}, ServiceUnavailable, "a task without an id or a state"),
@@ -156,4 +158,18 @@ async def test_what_an_old_agent_gets_wrong_is_told(outpost: Outpost, answer: An
     async with web_server() as web:
         corvid(web, answer)
         with pytest.raises(error, match=why):
+            await outpost.invoke(web.url, "hello")
+
+
+async def test_an_agent_that_is_busy_for_a_while_is_waited_for(outpost: Outpost) -> None:
+    async with web_server() as web:
+        corvid(web, {"id": "t1", "state": "working"}, 503, 429, 404, DONE)
+        assert (await outpost.invoke(web.url, "hello"))["answer"] == "hi"
+
+
+@on_one_database
+async def test_an_agent_that_refuses_every_look_is_given_up(outpost: Outpost) -> None:
+    async with web_server() as web:
+        corvid(web, {"id": "t1", "state": "working"}, 400)
+        with pytest.raises(Conflict, match="answered with 400; its task t1 was given up"):
             await outpost.invoke(web.url, "hello")

@@ -108,7 +108,7 @@ def test_an_answer_is_kept_as_far_as_both_databases_can(outpost: Outpost) -> Non
 def test_tasks_of_long_ago_are_forgotten_once_they_are_over(outpost: Outpost) -> None:
     over, waits = submit(outpost, "over"), submit(outpost, "waits")
     outpost.platform.database.direct(lambda tx: Tasks(tx, "default").end(over.id, "failed"), write=True)
-    outpost.change(sa.update(tasks).values(created_ms=tasks.c.created_ms - 91 * DAY_MS))
+    outpost.change(sa.update(tasks).values(created_ms=tasks.c.created_ms - 91 * DAY_MS, limit_ms=None))
     new = submit(outpost, "new")
     assert {row.id for row in outpost.rows("tasks")} == {waits.id, new.id}
 

@@ -81,7 +81,7 @@ def hold(tx: Tx, tenant: str, key: str) -> sa.Row[Any]:
 def reserve(tx: Tx, actor: Actor, base: str, budget: Budget) -> Open:
     """Count one invocation of the agent at `base`, or RateLimited. Comes back with the task that waits for an answer.
 
-    Who has no session of its own has an hour's budget instead.
+    Who has no session of its own has an hour's budget instead, and no task: the next message may be another client's.
     """
     key, lasting = _key(actor)
     row = hold(tx, actor.tenant, key)
@@ -95,9 +95,9 @@ def reserve(tx: Tx, actor: Actor, base: str, budget: Budget) -> Open:
         or at - row.last_ms < budget.pause_ms
     ):
         raise RateLimited(
-            "this session may not ask a remote agent now", hint="wait a few seconds, or go on without one"
+            "this session may not ask a remote agent now", hint="go on without one, or try once more later"
         )
-    open_task: Open = agents.get(base, {})
+    open_task: Open = agents.get(base, {}) if lasting else {}
     _set(tx, actor.tenant, key, calls + 1, {**agents, base: {}}, since, at)
     if row.calls == 0:
         tx.all(_FORGET, {"of_tenant": actor.tenant, "until_ms": at - KEPT_MS})
@@ -105,8 +105,13 @@ def reserve(tx: Tx, actor: Actor, base: str, budget: Budget) -> Open:
 
 
 def note_waiting(tx: Tx, actor: Actor, base: str, open_task: Open) -> None:
-    """Keep that the agent at `base` waits for an answer, which the session's next message to it will be."""
-    key, _ = _key(actor)
+    """Keep that the agent at `base` waits for an answer, which the session's next message to it will be.
+
+    Not for a session that several clients share: the next message may be another's.
+    """
+    key, lasting = _key(actor)
+    if not lasting:
+        return
     row = hold(tx, actor.tenant, key)
     _set(tx, actor.tenant, key, row.calls, {**row.agents, base: open_task}, row.since_ms, row.last_ms)
 
@@ -114,6 +119,11 @@ def note_waiting(tx: Tx, actor: Actor, base: str, open_task: Open) -> None:
 def _set(tx: Tx, tenant: str, key: str, calls: int, agents: Any, since: int, last: int) -> None:
     new = {"new_calls": calls, "new_agents": agents, "new_since": since, "new_last": last}
     tx.one(_SET, {"of_tenant": tenant, "of_session": key, **new})
+
+
+def is_own_session(actor: Actor) -> bool:
+    """Whether nobody else acts in the session."""
+    return _key(actor)[1]
 
 
 def _key(actor: Actor) -> tuple[str, bool]:

@@ -10,6 +10,9 @@ from rookery.core.admission import storable
 
 MAX_TEXT = 2_000
 MAX_LISTED = 50
+MAX_TAGS = 10
+MAX_SKILLS_TEXT = 20_000
+"""What all skills together may say: agents read the whole card."""
 Json = dict[str, Any]
 
 
@@ -47,7 +50,7 @@ def _kept(card: AgentCard, own: Json, base: str, *, plain: bool) -> Json:
         "name": _text(card.name, 200),
         "version": _text(card.version, 100),
         "description": _text(card.description),
-        "url": interfaces[0]["url"][:MAX_TEXT] if interfaces else base,
+        "url": _text(interfaces[0]["url"]) if interfaces else base,
         "provider": _text(" ".join(part for part in (card.provider.organization, card.provider.url) if part), 400),
         "documentation": _text(card.documentation_url, 400),
         "streaming": card.capabilities.streaming,
@@ -55,20 +58,28 @@ def _kept(card: AgentCard, own: Json, base: str, *, plain: bool) -> Json:
         "auth": _auth(card, own),
         "input_modes": _texts(card.default_input_modes),
         "output_modes": _texts(card.default_output_modes),
-        "skills": [
-            {
-                "id": _text(skill.id, 200),
-                "name": _text(skill.name, 200),
-                "description": _text(skill.description, 400),
-                "tags": _texts(skill.tags),
-            }
-            for skill in card.skills[:MAX_LISTED]
-        ],
+        "skills": _skills(card),
         "protocols": _protocols(own["supportedProtocols"]),
         "interfaces": interfaces,
         # Such a card is of the days before there was a protocol to name: tasks are posted as plain JSON.
         "wire": "plain" if plain else "rpc",
     }
+
+
+def _skills(card: AgentCard) -> list[Json]:
+    """The first skills, as many as there is room for."""
+    listed: list[Json] = []
+    room = MAX_SKILLS_TEXT
+    for skill in card.skills[:MAX_LISTED]:
+        said = {
+            "id": _text(skill.id, 200), "name": _text(skill.name, 200), "description": _text(skill.description, 400),
+            "tags": _texts(skill.tags[:MAX_TAGS]),
+        }  # fmt: skip
+        room -= sum(len(text) for part in said.values() for text in part)
+        if room < 0:
+            break
+        listed.append(said)
+    return listed
 
 
 def _auth(card: AgentCard, own: Json) -> list[str]:

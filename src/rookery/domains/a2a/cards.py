@@ -1,5 +1,7 @@
 """Cards of agents elsewhere: fetched behind the address guard, kept for five minutes, and found again by words."""
 
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +24,7 @@ TIMEOUT_S = 10.0
 MAX_CARD_BYTES = 256 * 1024
 KEPT = 500
 MAX_URL = 1_000
+MAX_WORDS = 20
 Json = dict[str, Any]
 
 _MINE = cards.c.tenant == sa.bindparam("of_tenant")
@@ -73,7 +76,17 @@ def place_of(base: str) -> str:
 
 def guarded(settings: Settings) -> GuardedClient:
     """The client by which agents reach others: the internet, and what the owner allows for that."""
-    return GuardedClient(settings.a2a_allow)
+    return _AgentsClient(settings.a2a_allow)
+
+
+class _AgentsClient(GuardedClient):
+    """Names the setting by which the owner allows it to reach more."""
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        try:
+            return await super().addresses(host, port)
+        except ValidationFailed as error:
+            raise ValidationFailed(error.message, hint="the owner can allow it with the setting a2a_allow") from None
 
 
 async def card_of(ctx: Context, base: str) -> Json:
@@ -90,10 +103,20 @@ async def card_of(ctx: Context, base: str) -> Json:
 
 async def known_cards(ctx: Context, words: str, limit: int) -> list[Json]:
     """The cards seen before in which every one of the words occurs, the newest first."""
-    wanted = words.lower().split()
-    rows = await ctx.read(lambda tx: tx.all(_KNOWN, {"of_tenant": ctx.actor.tenant}))
-    found = [{**row.card, "at": row.url} for row in rows if all(word in _words(row.card) for word in wanted)]
-    return found[:limit]
+    wanted = list(dict.fromkeys(words.lower().split()))[:MAX_WORDS]
+
+    def search(tx: Tx) -> list[Json]:
+        """In the thread of the read: cards are long, and others have written them."""
+        rows = tx.all(_KNOWN, {"of_tenant": ctx.actor.tenant})
+        found = ({**row.card, "at": row.url} for row in rows if _has(row.card, wanted))
+        return list(islice(found, limit))
+
+    return await ctx.read(search)
+
+
+def _has(card: Json, wanted: Sequence[str]) -> bool:
+    text = _words(card)
+    return all(word in text for word in wanted)
 
 
 def _words(card: Json) -> str:

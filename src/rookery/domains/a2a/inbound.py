@@ -15,10 +15,11 @@ from rookery.core.record import Record
 from rookery.core.recording import to_record
 from rookery.core.registry import Registry
 from rookery.core.tool import Tool
+from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.domains.a2a.budget import hold
 from rookery.domains.a2a.jobs import defer_task, task_key
-from rookery.domains.a2a.store import OPEN, NewTask, Row, Tasks
+from rookery.domains.a2a.store import OPEN, NewTask, Row, Tasks, looks_overdue
 from rookery.identity.binding import handed_on
 from rookery.identity.store import DEFAULT_AGENT, IdentityStore
 from rookery.jobs.store import Jobs
@@ -30,6 +31,8 @@ LIMIT_S = 30.0
 MAX_DEPTH = 3
 MAX_MESSAGE = 50_000
 MAX_NAME = 200
+MAX_OPEN = 10
+"""So many tasks of one sender wait or are worked at; those of others, and our own work, need places too."""
 REACH = ("role", "allowed", "disallowed", "scope_file")
 """The layers of `decide` that say which tools somebody has, whatever it is at just now."""
 
@@ -57,6 +60,11 @@ def about(metadata: Mapping[str, Any]) -> tuple[int | None, str | None]:
     if skill is not None and (not isinstance(skill, str) or not skill.isprintable() or len(skill) > MAX_NAME):
         raise InvalidParams("skill: must be the id of a skill", hint="the card lists them")
     return depth, skill or None
+
+
+def sender_of(actor: Actor) -> str:
+    """Whose a task is: several servers may have tokens of one agent, and are none of each other's business."""
+    return f"{actor.subject}/{actor.auth.client}"
 
 
 async def take_in(calls: Calls, actor: Actor, incoming: Incoming) -> Row:
@@ -92,16 +100,20 @@ def submit(tx: Tx, calls: Calls, actor: Actor, incoming: Incoming) -> Row:
     _check(calls.registry, actor, incoming)
     settings: Settings = calls.facts["settings"]
     store = Tasks(tx, actor.tenant)
-    hold(tx, actor.tenant, f"from:{actor.subject}")
-    twin = store.twin(actor.subject, incoming.message_id) if incoming.message_id else None
+    sender = sender_of(actor)
+    hold(tx, actor.tenant, f"from:{sender}")
+    twin = store.twin(sender, incoming.message_id) if incoming.message_id else None
     if twin is not None:
         if twin.content != incoming.text or incoming.agent not in (None, twin.agent_id, twin.agent_name):
             raise InvalidParams("the message id is that of another message", hint="give each message its own")
         return twin
-    wait_ms = store.wait_ms(actor.subject, settings.a2a_inbound_rate_limit_per_min)
+    wait_ms = store.wait_ms(sender, settings.a2a_inbound_rate_limit_per_min)
     if wait_ms:
         told = f"at most {settings.a2a_inbound_rate_limit_per_min} tasks a minute are taken"
         raise RateLimited(told, hint=f"try again in {-(-wait_ms // 1000)} s")
+    store.expire_all(sender)
+    if store.open_of(sender) >= MAX_OPEN:
+        raise RateLimited(f"{MAX_OPEN} tasks are not done yet", hint="wait for one of them, or cancel it")
     row = store.add(_new(tx, store, calls, actor, incoming), settings.message_keep_days)
     defer_task(tx, row)
     return row
@@ -109,10 +121,17 @@ def submit(tx: Tx, calls: Calls, actor: Actor, incoming: Incoming) -> Row:
 
 def find(tx: Tx, actor: Actor, task_id: str) -> Row:
     """The sender's own task; NotFound otherwise."""
-    row = Tasks(tx, actor.tenant).of(task_id, actor.subject) if storable(task_id) else None
+    row = Tasks(tx, actor.tenant).of(task_id, sender_of(actor)) if storable(task_id) else None
     if row is None:
         raise NotFound("there is no such task", hint="only its sender sees a task")
     return row
+
+
+async def current(database: Database, row: Row) -> Row:
+    """The task as it is: one whose time is over has failed, even if no worker ever comes to say so."""
+    if not looks_overdue(row):
+        return row
+    return await database.change(lambda tx: Tasks(tx, row.tenant).expire(row.id)) or row
 
 
 def cancel(tx: Tx, actor: Actor, task_id: str) -> Row:
@@ -152,12 +171,12 @@ def _new(tx: Tx, store: Tasks, calls: Calls, actor: Actor, incoming: Incoming) -
         if incoming.agent is not None:
             raise InvalidParams("there is no such agent", hint="the card names the address of one") from None
         raise ServiceUnavailable("no agent takes tasks here", hint="the owner can set a2a_agent") from None
-    if incoming.context_id and store.taken(incoming.context_id, actor.subject):
+    if incoming.context_id and store.taken(incoming.context_id, sender_of(actor)):
         raise NotFound("there is no such context", hint="leave it out to begin one")
     return NewTask(
         message_id=incoming.message_id or new_id("msg"),
         context_id=incoming.context_id or new_id("ctx"),
-        sender=actor.subject,
+        sender=sender_of(actor),
         sender_name=actor.agent_name or actor.role or actor.subject,
         agent_id=agent.id,
         agent_name=agent.name,
@@ -165,15 +184,22 @@ def _new(tx: Tx, store: Tasks, calls: Calls, actor: Actor, incoming: Incoming) -
         content=incoming.text,
         skill=incoming.skill,
         held=_held(actor, calls.registry, incoming.depth),
-        limit_ms=incoming.limit_ms,
+        limit_ms=incoming.limit_ms or settings.agent_timeout_ms,
     )
 
 
 def _held(actor: Actor, registry: Registry, depth: int | None) -> dict[str, Any]:
     """What the session is held to: it reaches no further than the sender, and no person is there."""
-    held = handed_on(actor, lambda: frozenset(tool.right for tool in registry if _reaches(actor, tool)))
+    held = handed_on(actor, lambda: _reach(actor, registry))
+    if actor.kind != "human":
+        # The agent that is asked may have more than the sender's: by its own list, bundles and grants.
+        held["within"] = sorted(_reach(actor, registry))
     deeper = actor.depth + (0 if actor.kind == "human" else 1)
     return held | {"depth": max(depth or 1, deeper), "source": "agent", "scheduler": True}
+
+
+def _reach(actor: Actor, registry: Registry) -> frozenset[str]:
+    return frozenset(tool.right for tool in registry if _reaches(actor, tool))
 
 
 def _reaches(actor: Actor, tool: Tool) -> bool:

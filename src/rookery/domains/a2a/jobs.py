@@ -7,7 +7,7 @@ from rookery.core.actor import Actor
 from rookery.core.errors import RookeryError
 from rookery.db.tx import Tx
 from rookery.domains.a2a.prompt import prompt_for
-from rookery.domains.a2a.store import Row, Tasks
+from rookery.domains.a2a.store import TOO_LATE, Row, Tasks
 from rookery.identity.binding import bound_by
 from rookery.jobs.kinds import Ended, Finish, JobArgs, job
 from rookery.jobs.running import Running
@@ -39,12 +39,12 @@ async def _do(job: Running, args: TaskArgs) -> Finish:
     if runtime is None:
         return _failed(task, NO_RUNTIME)
     try:
-        async with asyncio.timeout(task.limit_ms / 1000 if task.limit_ms is not None else None):
+        async with asyncio.timeout(_left_s(task)):
             ended = await _session(job, runtime, task)
     except Unwanted:
         return None
     except TimeoutError:
-        return _failed(task, f"not done within {(task.limit_ms or 0) / 1000:g} s")
+        return _failed(task, TOO_LATE)
     except RookeryError as error:
         if error.retryable:
             raise
@@ -69,6 +69,11 @@ async def _session(job: Running, runtime: Runtime, task: Row) -> session_runs.En
             raise Unwanted
 
     return await run_session(job, runtime, wanted, note)
+
+
+def _left_s(task: Row) -> float | None:
+    """The time that is left to a task that was begun just now. It counts from when the task came, not from each try."""
+    return None if task.limit_ms is None else (task.created_ms + task.limit_ms - task.updated_ms) / 1000
 
 
 def _finish(task: Row, ended: session_runs.Ended) -> Finish:

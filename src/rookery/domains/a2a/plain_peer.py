@@ -4,7 +4,7 @@ import math
 from typing import Any, cast
 from urllib.parse import quote
 
-from rookery.core.errors import Conflict, NotFound
+from rookery.core.errors import Conflict, NotFound, ServiceUnavailable
 from rookery.domains.a2a.cards import AGENT, place_of
 from rookery.domains.a2a.peer import MAX_ANSWER_BYTES, OPEN, REQUEST_S, Asked, Told, cut, sent_headers, unreadable
 from rookery.outgoing.client import Answer, GuardedClient
@@ -57,6 +57,8 @@ class PlainPeer:
 def _told(answer: Answer) -> Told:
     if answer.status == 404:
         raise NotFound("the remote agent knows nothing of the task", hint="discover_agent shows its card")
+    if answer.status == 429 or answer.status >= 500:
+        raise ServiceUnavailable(f"the remote agent answered with {answer.status}", hint="try again later")
     if not answer.ok:
         raise Conflict(f"the remote agent answered with {answer.status}", hint="discover_agent shows its card")
     found = answer.json()

@@ -1,5 +1,6 @@
 """Keeps the tasks that came in. A task moves on by guarded statements only, and once it is over it stays so."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,6 +18,7 @@ MAX_ANSWER = 100_000
 MINUTE_MS = 60_000
 DAY_MS = 86_400_000
 BEFORE = 10
+TOO_LATE = "not done within its time"
 Row = sa.Row[Any]
 State = Literal["completed", "failed", "canceled"]
 
@@ -64,6 +66,20 @@ _END = (
     )
     .returning(tasks)
 )
+_DUE_MS = _t.created_ms + _t.limit_ms
+_EXPIRE = (
+    sa.update(tasks)
+    .where(_MINE, _STILL_OPEN, DbNow() >= _DUE_MS)
+    .values(
+        state="failed",
+        error=TOO_LATE,
+        ended_ms=DbNow(),
+        **_NOW,
+    )
+)
+_EXPIRE_ONE = _EXPIRE.where(_t.id == sa.bindparam("the_id")).returning(tasks.c.id)
+_EXPIRE_SENT = _EXPIRE.where(_t.sender == sa.bindparam("of_sender")).returning(tasks.c.id)
+_COUNT_OPEN = sa.select(sa.func.count()).select_from(tasks).where(*_SENT, _STILL_OPEN)
 _FORGET = sa.delete(tasks).where(_MINE, _t.created_ms < sa.bindparam("until_ms"), ~_STILL_OPEN).returning(tasks.c.id)
 
 
@@ -82,6 +98,11 @@ class NewTask:
     skill: str | None
     held: dict[str, Any]
     limit_ms: int | None
+
+
+def looks_overdue(row: Row) -> bool:
+    """Whether the time of the task is over by this machine's clock; the database's decides."""
+    return row.state in OPEN and row.limit_ms is not None and row.created_ms + row.limit_ms <= time.time() * 1000
 
 
 class Tasks:
@@ -143,8 +164,23 @@ class Tasks:
         return self.tx.all(sa.select(tasks).where(*wanted).order_by(_t.id.desc()).limit(limit)), total
 
     def begin(self, task_id: str) -> Row | None:
-        """The task, which is under way from now on; None if it is over."""
+        """The task, which is under way from now on; None if it is over, or its time is."""
+        self._moved(_EXPIRE_ONE, task_id)
         return self._moved(_BEGIN, task_id)
+
+    def expire(self, task_id: str) -> Row | None:
+        """Fail the task if its time is over, and bring back how it is then; None if there is no such task."""
+        self._moved(_EXPIRE_ONE, task_id)
+        return self.of(task_id)
+
+    def expire_all(self, sender: str) -> None:
+        """The same for all tasks of a sender."""
+        if self.tx.all(_EXPIRE_SENT, {"of_tenant": self.tenant, "of_sender": sender}):
+            self.tx.wake(WAKE)
+
+    def open_of(self, sender: str) -> int:
+        """How many tasks of the sender are not over."""
+        return self.tx.scalar(_COUNT_OPEN, {"of_tenant": self.tenant, "of_sender": sender})
 
     def note_session(self, task_id: str, session_id: str) -> bool:
         """Keep which session does it; False if it is over meanwhile."""

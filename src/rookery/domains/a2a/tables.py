@@ -58,7 +58,7 @@ tasks = sa.Table(
     whole("ended_ms", null=True),
     sa.UniqueConstraint("tenant", "sender", "message_id"),
 )
-"""`held` is what the session that does the task is held to, `limit_ms` how long it may take if its sender said so."""
+"""`held` is what the session that does the task is held to, `limit_ms` how long after it came it may be done."""
 sa.Index("a2a_tasks_sender", tasks.c.tenant, tasks.c.sender, tasks.c.created_ms, tasks.c.id)
 sa.Index("a2a_tasks_context", tasks.c.tenant, tasks.c.context_id, tasks.c.created_ms)
 sa.Index("a2a_tasks_age", tasks.c.tenant, tasks.c.created_ms)

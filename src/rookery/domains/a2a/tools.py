@@ -7,14 +7,16 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, 
 from rookery.core.context import Context
 from rookery.core.tool import ToolInput, ToolOutput, tool
 from rookery.domains.a2a import sdk
+from rookery.domains.a2a.budget import is_own_session
 from rookery.domains.a2a.cards import NoCard, base_of, card_of, known_cards
 from rookery.domains.a2a.invoking import Invocation, invoke
 from rookery.domains.a2a.shown import as_lines, in_short
-from rookery.domains.a2a.trust import DEFAULT, LEVELS
+from rookery.domains.a2a.trust import LEVELS
 
 SERVICES = ("a2a",) if sdk.is_installed() else ()
 MAX_MESSAGE = 50_000
 MAX_NAME = 200
+MAX_TASK_ID = 500
 MAX_QUERY = 1_000
 MAX_FOUND = 20
 MINUTES = 5.0
@@ -51,7 +53,7 @@ def _minutes(number: float) -> float:
     return number
 
 
-_UNLISTED = ("skill", "timeout_minutes", "min_trust")
+_UNLISTED = ("skill", "timeout_minutes", "min_trust", "task_id")
 
 
 def _without_fields(schema: dict[str, Any]) -> None:
@@ -70,7 +72,7 @@ class DiscoverAgent(ToolInput):
 
 
 class InvokeRemoteAgent(ToolInput):
-    """Three fields are taken and not listed: few calls need them, and every agent would pay for reading of them."""
+    """Four fields are taken and not listed: few calls need them, and every agent would pay for reading of them."""
 
     model_config = ConfigDict(json_schema_extra=_without_unlisted)
 
@@ -81,6 +83,7 @@ class InvokeRemoteAgent(ToolInput):
         None, description="5"
     )
     min_trust: Annotated[str, AfterValidator(_level)] | None = Field(None, description="untrusted..verified")
+    task_id: Annotated[str, _written(MAX_TASK_ID)] | None = Field(None, description="The task that asked")
 
 
 class Discovered(ToolOutput):
@@ -140,10 +143,20 @@ async def invoke_remote_agent(ctx: Context, args: InvokeRemoteAgent) -> Invoked:
         base=base_of(args.agent_url),
         text=args.message,
         skill=args.skill,
-        min_trust=args.min_trust or DEFAULT,
+        min_trust=args.min_trust,
         limit_s=60 * (args.timeout_minutes or MINUTES),
+        task_id=args.task_id,
     )
     told = await invoke(ctx, wanted)
-    note = "" if told.state == "completed" else "It waits for an answer: your next message to it is taken as one."
+    note = "" if told.state == "completed" else _waits(ctx, told.task)
     known = {"state": told.state, "answer": told.text, "task_id": told.task, "context_id": told.context}
     return Invoked.model_validate({**known, "note": note})
+
+
+def _waits(ctx: Context, task: str) -> str:
+    """How to answer what the agent asks."""
+    if is_own_session(ctx.actor):
+        return "It waits for an answer: your next message to it is taken as one."
+    if not task.isprintable() or not 0 < len(task) <= MAX_TASK_ID:
+        return "It asks something back: tell it everything in one message."
+    return f"It waits for an answer: give task_id={task} with it."

@@ -1,9 +1,11 @@
 """The card and the JSON-RPC endpoint, for A2A 1.0 and 0.3 alike. The SDK is loaded with the first request."""
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,6 +25,10 @@ CARD_AGE_S = 300
 MOST_CARDS = 64
 NAME = "Rookery"
 LIMIT_S = 10.0
+LEFT_TO_HTTP = (403, 429, 503)
+"""What the protocol has no errors for."""
+GONE = 499
+"""For the log of a proxy: nobody reads it."""
 
 
 class A2aEndpoint:
@@ -91,10 +97,10 @@ class A2aEndpoint:
             return _missing(error)
         request.state.refused = None
         request.state.target = request.path_params.get("agent")
-        response = await dispatcher.handle_requests(Request(request.scope, _again(body)))
+        handling = asyncio.create_task(_begun(dispatcher, Request(request.scope, _again(body))))
+        response = await _unless_gone(request, handling)
         refused_for: RookeryError | None = request.state.refused
-        if refused_for is not None and refused_for.http in (403, 429, 503):
-            # The protocol leaves these to HTTP.
+        if refused_for is not None and refused_for.http in LEFT_TO_HTTP:
             response.status_code = refused_for.http
             response.headers.update(retry_after(refused_for))
         return response
@@ -110,6 +116,45 @@ class A2aEndpoint:
 
 def _missing(error: ConfigurationError) -> Response:
     return JSONResponse({"error": error.message, "hint": error.hint}, 501)
+
+
+async def _begun(dispatcher: "JsonRpcDispatcher", request: Request) -> Response:
+    """The response. Of a stream the first event is there: if it is a refusal, the status of the answer says so."""
+    response = await dispatcher.handle_requests(request)
+    rest: AsyncIterator[Any] | None = getattr(response, "body_iterator", None)
+    if rest is None:
+        return response
+    first = await anext(rest, None)
+    refused_for: RookeryError | None = request.state.refused
+    if first is not None and refused_for is not None and refused_for.http in LEFT_TO_HTTP:
+        return JSONResponse(json.loads(first["data"]))
+    cast(Any, response).body_iterator = _from(first, rest)
+    return response
+
+
+async def _from(first: Any, rest: AsyncIterator[Any]) -> AsyncGenerator[Any]:
+    async with aclosing(cast("AsyncGenerator[Any]", rest)):
+        if first is not None:
+            yield first
+        async for each in rest:
+            yield each
+
+
+async def _unless_gone(request: Request, handling: "asyncio.Task[Response]") -> Response:
+    """The response; for whoever has hung up nothing is done any more."""
+    gone = asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait((handling, gone), return_when=asyncio.FIRST_COMPLETED)
+        return handling.result() if handling.done() else Response(status_code=GONE)
+    finally:
+        for each in (handling, gone):
+            each.cancel()
+        await asyncio.wait((handling, gone))
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _again(body: bytes) -> Callable[[], Awaitable[Message]]:

@@ -1,7 +1,7 @@
 """What the SDK asks us to do for each request. Imports the SDK: import this inside functions only."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator
+from contextlib import ExitStack, aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from a2a.server.context import ServerCallContext
@@ -47,7 +47,7 @@ from rookery.db.tx import Tx
 from rookery.domains.a2a import inbound
 from rookery.domains.a2a.inbound import Incoming
 from rookery.domains.a2a.store import OPEN, Row, Tasks
-from rookery.server.a2a.following import moves, when_over
+from rookery.server.a2a.following import Following
 from rookery.server.a2a.wire import state_named, task_of, text_of, updates
 
 if TYPE_CHECKING:
@@ -84,35 +84,41 @@ class _Contexts(DefaultServerCallContextBuilder):
 
 
 class TaskHandler(RequestHandler):
-    """The methods of the protocol. Every task is a job of the platform; nothing is kept in this process."""
+    """The methods of the protocol. Every task is a job of the platform; this process keeps only who waits."""
 
     def __init__(self, platform: "Platform") -> None:
         self._platform = platform
+        self._following = Following(platform.database)
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
         """The task, once it is over, unless the sender does not want to wait."""
-        row = await self._submitted(params, context)
-        if not params.configuration.return_immediately:
-            row = await when_over(self._platform.database, row, BLOCKED_S)
+        if params.configuration.return_immediately:
+            return task_of(await self._submitted(params, context), _history(params.configuration))
+        with self._waiting(context):
+            row = await self._following.when_over(await self._submitted(params, context), BLOCKED_S)
         return task_of(row, _history(params.configuration))
 
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         """The task, and everything that becomes of it."""
-        row = await self._submitted(params, context)
-        async for event in self._followed(row, _history(params.configuration)):
-            yield event
+        with self._waiting(context):
+            row = await self._submitted(params, context)
+            async with aclosing(self._followed(row, _history(params.configuration))) as events:
+                async for event in events:
+                    yield event
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
         """The same for a task that was sent before and is not over."""
-        row = await self._found(params.id, context)
-        if row.state not in OPEN:
-            raise UnsupportedOperationError(f"the task is {row.state}")
-        async for event in self._followed(row, None):
-            yield event
+        with self._waiting(context):
+            row = await self._found(params.id, context)
+            if row.state not in OPEN:
+                raise UnsupportedOperationError(f"the task is {row.state}")
+            async with aclosing(self._followed(row, None)) as events:
+                async for event in events:
+                    yield event
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
         return task_of(await self._found(params.id, context), _history(params))
@@ -138,8 +144,8 @@ class TaskHandler(RequestHandler):
 
         def page(tx: Tx, actor: Actor) -> Any:
             return Tasks(tx, actor.tenant).page(
-                actor.subject, context=params.context_id, state=state, since_ms=since_ms, after=params.page_token,
-                limit=limit + 1,
+                inbound.sender_of(actor), context=params.context_id, state=state, since_ms=since_ms,
+                after=params.page_token, limit=limit + 1,
             )  # fmt: skip
 
         rows, total = await self._read(context, page)
@@ -198,15 +204,30 @@ class TaskHandler(RequestHandler):
         except RookeryError as error:
             _refuse(context, error)
 
+    @contextmanager
+    def _waiting(self, context: ServerCallContext) -> Generator[None]:
+        """Room for a request that waits, or the refusal for one that finds none."""
+        actor = _actor(context)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._following.place(actor.tenant, inbound.sender_of(actor)))
+            except RookeryError as error:
+                _refuse(context, error)
+            yield
+
     async def _followed(self, row: Row, history: int | None) -> AsyncGenerator[Event]:
         yield task_of(row, history)
-        async with aclosing(moves(self._platform.database, row)) as following:
+        async with aclosing(self._following.moves(row)) as following:
             async for moved in following:
                 for event in updates(moved):
                     yield event
 
     async def _found(self, task_id: str, context: ServerCallContext) -> Row:
-        return await self._read(context, lambda tx, actor: inbound.find(tx, actor, task_id))
+        row = await self._read(context, lambda tx, actor: inbound.find(tx, actor, task_id))
+        try:
+            return await inbound.current(self._platform.database, row)
+        except RookeryError as error:
+            _refuse(context, error)
 
     async def _read(self, context: ServerCallContext, work: "Callable[[Tx, Actor], T]") -> T:
         actor = _actor(context)

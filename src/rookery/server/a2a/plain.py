@@ -41,7 +41,8 @@ class PlainTasks:
             actor = await self._door.actor(request)
             task_id: str = request.path_params["task"]
             database = self._door.platform.database
-            row = await database.read(lambda tx: inbound.find(tx, actor, task_id), timeout_s=inbound.LIMIT_S)
+            found = await database.read(lambda tx: inbound.find(tx, actor, task_id), timeout_s=inbound.LIMIT_S)
+            row = await inbound.current(database, found)
         except Refused as refused:
             return refused.response
         except RookeryError as error:
