@@ -5,9 +5,12 @@ import json
 from typing import Any
 
 import sqlalchemy as sa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from rookery.attest.canonical import canonical
+from rookery.attest.canonical import canonical, sha256
+from rookery.attest.dsse import signed
 from rookery.attest.log import AttestationLog
+from rookery.attest.verify import GENESIS, HEAD, STATEMENT, key_page
 from rookery.db.server_keys import server_keys
 from rookery.db.tx import Tx
 from tests.platform_fixtures import Fleet
@@ -50,6 +53,20 @@ def changed(document: bytes, change: Any) -> bytes:
     content = json.loads(document)
     change(content)
     return canonical(content)
+
+
+def forged(*statements: dict[str, Any], agent: str = AGENT) -> bytes:
+    """A log that is signed as it should be, of statements that say whatever they say."""
+    key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+    envelopes: list[Any] = []
+    last = GENESIS
+    for number, statement in enumerate(statements, 1):
+        payload = canonical({**statement, "agentId": agent, "number": number, "previous": last})
+        envelopes.append(signed(key, STATEMENT, payload))
+        last = sha256(payload)
+    head = signed(key, HEAD, canonical({"agentId": agent, "count": len(statements), "hash": last}))
+    page = key_page(agent, key.public_key().public_bytes_raw().hex())
+    return canonical({"agentId": agent, "attestations": envelopes, "head": head, "key": page})
 
 
 def said(envelope: dict[str, Any]) -> dict[str, Any]:

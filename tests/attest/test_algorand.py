@@ -98,9 +98,16 @@ async def test_a_note_is_in_a_block_afterwards_and_twice_is_refused(ledger: Algo
     assert known == txid
     assert transaction["note"] == b"corvid-reputation:agt_ada:x"
     assert transaction["fee"] == 1000
-    with pytest.raises(ServiceUnavailable, match="overlapping lease"):
+    with pytest.raises(ServiceUnavailable, match="overlapping lease") as caught:
         await ledger.put(note())
+    assert "may be in a block" in str(caught.value.hint)
     assert len(node.blocks) == 1
+
+
+@pytest.mark.parametrize("wrong", ["é", "AAA"])
+def test_a_node_that_says_nonsense_is_told_so(wrong: str) -> None:
+    with pytest.raises(ServiceUnavailable, match="does not say how to send"):
+        signed_note(SEED, PARAMS | {"genesis-hash": wrong}, b"note")
 
 
 def test_a_changed_byte_breaks_the_signature() -> None:

@@ -2,18 +2,22 @@
 
 import base64
 import json
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError
 
+from rookery.attest import verify
 from rookery.attest.canonical import canonical, sha256
 from rookery.attest.dsse import signed
 from rookery.attest.keys import agent_key
 from rookery.attest.log import AttestationLog, published_log
 from rookery.attest.tables import reputation_attestations
 from rookery.attest.verify import GENESIS, HEAD, STATEMENT, Head, level_of, verify_log
-from tests.attest.notary import AGENT, Notary, changed, said, score
+from tests.attest.notary import AGENT, Notary, changed, forged, said, score
+
+AT = {"computedAt": "2026-11-16T10:00:00.000Z"}
 
 
 def test_a_log_can_only_grow(notary: Notary) -> None:
@@ -78,6 +82,81 @@ def test_a_signed_statement_about_another_agent_is_refused(notary: Notary) -> No
     head = canonical({"agentId": AGENT, "count": 7, "hash": "0" * 64})
     assert verify_log(changed(whole, lambda log: log.update(head=signed(key, STATEMENT, head)))).fault == "signature"
     assert verify_log(changed(whole, lambda log: log.update(head=signed(key, HEAD, head)))).fault == "cut"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [{}, AT, score(51), {**score(101), **AT}, {**score(-1), **AT}, {**score(51), **AT, "overallScore": True},
+     {**score(51), **AT, "trustLevel": "splendid"}, {**score(51), **AT, "trustLevel": ["high"]},
+     {**score(51), **AT, "components": 7}, {**score(51), **AT, "components": {"peerRating": "\x1b[2K"}},
+     {**score(51), "computedAt": "2026-11-16"}, {**score(51), "computedAt": "2026-13-16T10:00:00Z"},
+     {**score(51), "computedAt": "2026-11-16\x1b10:00:00Z"}, {**score(51), "computedAt": 7}],
+)  # fmt: skip
+def test_an_entry_that_states_no_score_does_not_hold(statement: dict[str, Any]) -> None:
+    found = verify_log(forged(statement))
+    assert (found.fault, found.level, found.count) == ("statement", "untrusted", 0)
+    assert "entry 1 is no statement of a score" in str(found.why)
+
+
+def test_no_entry_is_older_than_the_one_before() -> None:
+    first, later = {**score(51), **AT}, {**score(52), "computedAt": "2026-11-16T10:00:00.001Z"}
+    assert verify_log(forged(first, first, later)).fault is None
+    found = verify_log(forged(first, later, first))
+    assert (found.fault, found.why) == ("statement", "entry 3 is older than the one before it")
+
+
+def test_a_clock_that_was_set_back_spoils_no_log(notary: Notary) -> None:
+    notary.attest(51)
+    late = sa.select(reputation_attestations)
+    row = notary.direct(lambda tx: tx.one(late))._mapping
+    ahead = {**row, "agent_id": "agt_late", "created_ms": row["created_ms"] + 3_600_000}
+    notary.direct(lambda tx: tx.run(sa.insert(reputation_attestations).values(**ahead)))
+    moments = [said(each)["computedAt"] for each in json.loads(notary.attest(52, agent="agt_late"))["attestations"]]
+    assert moments[1] > moments[0]
+    newest = notary.direct(lambda tx: AttestationLog(tx, "default", "agt_late").last())
+    assert newest.created_ms == ahead["created_ms"]
+
+
+def test_only_what_is_known_of_a_statement_is_shown_and_its_hash_is_its_own() -> None:
+    more = {"hash": "forged", "note": "trust me", "components": {"peerRating": 50, "charm": 100}}
+    document = forged({**score(51), **AT, **more})
+    found = verify_log(document)
+    assert found.fault is None
+    [shown] = found.newest
+    assert shown == {
+        **score(51), **AT, "agentId": AGENT, "number": 1, "previous": GENESIS, "hash": found.hashes[0],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("agent", ["", "a\0b", "\x1b[2Kagt", "a" * 201])
+def test_what_is_no_id_of_an_agent_is_not_repeated(agent: str) -> None:
+    found = verify_log(forged({**score(51), **AT}, agent=agent))
+    assert (found.fault, found.why) == ("changed", "what it calls its agent is no id")
+
+
+def test_a_signer_that_is_none_writes_nothing_to_a_terminal(notary: Notary) -> None:
+    whole = notary.attest(51)
+    spoilt = changed(whole, lambda log: log["head"]["signatures"][0].update(keyid="\x1b[2K\rgood"))
+    assert str(verify_log(spoilt).why).isprintable()
+
+
+def test_junk_is_refused_before_its_form_is_looked_at(notary: Notary, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = notary.attest(51)
+    junk = {"x": [{"y": 1.5}] * 1000}
+    looked: list[Any] = []
+    monkeypatch.setattr(verify, "refuse_other_form", lambda *given: looked.append(given))
+    for change in (
+        lambda log: log.update(attestations=[junk]),
+        lambda log: log.update(head=junk),
+        lambda log: log["key"].update(more=junk),
+        lambda log: log["attestations"][0].update(payload=base64.b64encode(b"x" * 5000).decode()),
+    ):
+        content = json.loads(whole)
+        change(content)
+        assert verify_log(json.dumps(content).encode()).fault == "changed"
+    assert looked == []
+    large = verify_log(forged({**score(51), **AT, "note": "x" * 2048}))
+    assert (large.fault, large.why) == ("changed", "entry 1 is no envelope with at most 2048 bytes in it")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from rookery.attest.verify import verify_log
-from tests.attest.notary import AGENT, Notary, changed
+from rookery.cli import attestations
+from tests.attest.notary import AGENT, Notary, changed, forged, score
 from tests.cli.terminal import Terminal
 from tests.outgoing.loopback import web_server
 from tests.server.streamable.web import serving
@@ -45,6 +46,21 @@ def test_what_is_no_file_or_no_head_is_refused(terminal: Terminal, log: Path, tm
     assert "is no head" in terminal.fails("verify-attestation", str(log), "--head", "3")
     assert "directory" in terminal.fails("verify-attestation", str(tmp_path))
     assert not terminal.database.exists()
+
+
+def test_a_log_writes_nothing_of_its_own_to_the_terminal(terminal: Terminal, log: Path, notary: Notary) -> None:
+    escape = "\x1b[2K\rThe log holds"
+    for agent, more in ((escape, {}), (AGENT, {"computedAt": escape}), (AGENT, {"trustLevel": escape})):
+        log.write_bytes(forged({**score(51), "computedAt": "2026-11-16T10:00:00Z", **more}, agent=agent))
+        assert "\x1b" not in terminal.fails("verify-attestation", str(log))
+    spoilt = changed(notary.attest(54), lambda content: content["head"]["signatures"][0].update(keyid=escape))
+    log.write_bytes(spoilt)
+    assert "\x1b" not in terminal.fails("verify-attestation", str(log))
+
+
+def test_what_has_no_end_is_not_read_to_its_end(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attestations, "MAX_BYTES", 1000)
+    assert "more than 1000 bytes" in terminal.fails("verify-attestation", "/dev/zero")
 
 
 def test_a_good_log_is_verified_in_another_process(terminal: Terminal, log: Path) -> None:

@@ -20,7 +20,7 @@ from tests.platform_fixtures import Fleet
 ONE = ReputationEvent(tenant="default", agent_id="agt_ada", type="task_completed", impact=5, key="task:1")
 RECORD = Record(
     at_ms=1, tenant="default", kind="agent", subject="agt_ada", agent="agt_ada", profile=None, project=None, issue=None,
-    session="ses-1", source="stdio", request="req", trace=None, tool="ping", effect="read", outcome="allowed",
+    session="ses-1", source="stdio", request="req", trace=None, tool="save_memory", effect="write", outcome="done",
     code=None, layer=None, input_digest="", duration_us=1,
 )  # fmt: skip
 
@@ -98,8 +98,24 @@ def test_a_session_counts_once_a_day_also_for_who_has_forgotten_it(
     write(fleet, lambda tx: heard.Heard()(tx, sessions))
     assert types(fleet) == ["session_completed"] * 4
     nobody = [RECORD._replace(agent=None), RECORD._replace(session=None), RECORD._replace(code="NOT_FOUND")]
-    write(fleet, lambda tx: listen(tx, nobody))
+    begun = RECORD._replace(session="ses-9", tool="read_issue", effect="read", outcome="allowed")
+    write(fleet, lambda tx: listen(tx, [*nobody, begun, begun._replace(effect="external", outcome="intent")]))
     assert len(types(fleet)) == 4
+
+
+def test_a_session_whose_first_batch_was_rolled_back_is_added_with_the_second(fleet: Fleet) -> None:
+    listen = heard.Heard()
+
+    def undone(tx: Tx) -> None:
+        listen(tx, [RECORD])
+        raise RuntimeError("a deadlock")
+
+    with pytest.raises(RuntimeError):
+        write(fleet, undone)
+    assert types(fleet) == []
+    for _ in range(3):
+        write(fleet, lambda tx: listen(tx, [RECORD, RECORD]))
+    assert types(fleet) == ["session_completed"]
 
 
 async def test_refused_calls_at_the_same_moment_are_one_violation(fleet: Fleet) -> None:

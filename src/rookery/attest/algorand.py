@@ -23,6 +23,7 @@ MAX_FEE_MICROS = 100_000
 TIMEOUT_S = 15.0
 ROUNDS = 5
 """So many blocks are waited for; a transaction is in the next one or two."""
+LEASED = "the same note was sent within the last hour and may be in a block by now: look at the wallet first"
 Seeds = Callable[[str, str], Awaitable[bytes]]
 Json = dict[str, Any]
 
@@ -80,7 +81,8 @@ class AlgorandLedger:
             raise ServiceUnavailable(f"the node answered with {answer.status} and no JSON", hint="is it an algod node?")
         if not answer.ok:
             said = str(cast(Json, found).get("message", ""))[:200]
-            raise ServiceUnavailable(f"the node refused it ({answer.status}): {said}", hint="has the wallet funds?")
+            hint = LEASED if "lease" in said else "has the wallet funds?"
+            raise ServiceUnavailable(f"the node refused it ({answer.status}): {said}", hint=hint)
         return cast(Json, found)
 
 
@@ -91,11 +93,17 @@ def signed_note(seed: bytes, params: Json, note: bytes) -> tuple[str, bytes]:
     key = Ed25519PrivateKey.from_private_bytes(seed)
     suggested, wallet = _suggested(params, transaction), address_of(key.public_key())
     # The lease: while this transaction can still be in a block, no second one with the same note can.
-    made = transaction.PaymentTxn(wallet, suggested, wallet, 0, note=note, lease=hashlib.sha256(note).digest())
+    lease = hashlib.sha256(note).digest()
+    try:
+        made = transaction.PaymentTxn(wallet, suggested, wallet, 0, note=note, lease=lease)
+        to_sign = base64.b64decode(encoding.msgpack_encode(made))
+    except Exception:
+        # Its errors have no base of their own, and what the node said is all that can be wrong here.
+        raise ServiceUnavailable("the node does not say how to send something", hint="is it an algod node?") from None
     if made.fee > MAX_FEE_MICROS:
         raise ValidationFailed(f"the node asks for {made.fee} millionths of an Algo", hint="ask another node")
     # Signed here, so that the secret stays here.
-    signature = key.sign(b"TX" + base64.b64decode(encoding.msgpack_encode(made)))
+    signature = key.sign(b"TX" + to_sign)
     signed = transaction.SignedTransaction(made, base64.b64encode(signature).decode())
     return str(made.get_txid()), base64.b64decode(encoding.msgpack_encode(signed))
 

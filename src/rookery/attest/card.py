@@ -1,13 +1,14 @@
 """Where an agent's card says that its attestations are, and the small card that this server has for each attester."""
 
 from typing import Any, cast
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from rookery.attest.keys import is_address
 
 EXTENSION = "urn:rookery:attestations:1"
 CARD = "/.well-known/agent-card.json"
 WALLET = "algo://"
+_PORTS = {"http": 80, "https": 443}
 Json = dict[str, Any]
 
 
@@ -38,14 +39,39 @@ def attester_card(base: str, agent_id: str, version: str, wallet: str) -> Json:
     }
 
 
+def card_address(address: str) -> str:
+    """Where the card of the agent at an address is, in one spelling; ValueError if it is no address."""
+    at = urlsplit(address if address.endswith(".json") else f"{address.rstrip('/')}{CARD}")
+    own = f":{_PORTS.get(at.scheme)}"
+    return urlunsplit(at._replace(netloc=at.netloc.lower().removesuffix(own)))
+
+
+def origin_of(address: str) -> tuple[str, str, int] | None:
+    """Who serves an address: scheme, host and port. None if it is no address of the web."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        return None
+    return parts.scheme, parts.hostname, _PORTS[parts.scheme] if port is None else port
+
+
 def attestations_of(card: Json, address: str) -> tuple[str, str] | None:
-    """The addresses of key and log that a card names; None if it names none. They may be relative to the card."""
+    """The addresses of key and log that a card names; None if it names none. They may be relative to the card.
+
+    They may be anybody's: compare their `origin_of` before they are believed.
+    """
     for each in _entries(_object(card.get("capabilities")).get("extensions")):
         if each.get("uri") == EXTENSION:
             params = _object(each.get("params"))
             key, log = params.get("key"), params.get("log")
             if isinstance(key, str) and isinstance(log, str):
-                return urljoin(address, key), urljoin(address, log)
+                try:
+                    return urljoin(address, key), urljoin(address, log)
+                except ValueError:
+                    return None
     return None
 
 

@@ -9,6 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from rookery.attest.keys import keyid_of
 
+MAX_WORD = 200
+"""No type, id of a key or signature has more characters."""
+
 
 class Signature(TypedDict):
     keyid: str
@@ -39,7 +42,7 @@ def opened(envelope: Any, kind: str, public: Ed25519PublicKey) -> bytes:
     """The payload, if the envelope is of this kind and the key signed it; BadEnvelope says what is wrong."""
     parts = _fields(envelope, "payload", "payloadType", "signatures")
     if parts["payloadType"] != kind:
-        raise BadEnvelope(f"it is of the type {str(parts['payloadType'])[:100]}, not {kind}")
+        raise BadEnvelope(f"it is of the type {str(parts['payloadType'])[:100]!r}, not {kind}")
     payload = _bytes(parts["payload"])
     try:
         public.verify(_bytes(_only_signature(parts)["sig"]), to_sign(kind, payload))
@@ -51,6 +54,22 @@ def opened(envelope: Any, kind: str, public: Ed25519PublicKey) -> bytes:
 def signer_of(envelope: Any) -> str:
     """The id of the key that an envelope says it was signed with."""
     return str(_only_signature(_fields(envelope, "payload", "payloadType", "signatures"))["keyid"])
+
+
+def is_slight(envelope: Any, most: int) -> bool:
+    """Whether this has the shape of an envelope with at most `most` bytes in it. Tells cheaply what is junk."""
+    try:
+        parts = _fields(envelope, "payload", "payloadType", "signatures")
+        signature = _only_signature(parts)
+    except BadEnvelope:
+        return False
+    words = (parts["payloadType"], signature["keyid"], signature["sig"])
+    payload = parts["payload"]
+    return (
+        isinstance(payload, str)
+        and len(payload) <= 4 * (most // 3 + 1)
+        and all(isinstance(word, str) and len(word) <= MAX_WORD for word in words)
+    )
 
 
 def to_sign(kind: str, payload: bytes) -> bytes:

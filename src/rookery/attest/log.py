@@ -55,7 +55,9 @@ class AttestationLog:
         return since_ms is not None and last.created_ms > since_ms and last.said == said
 
     def _sign(self, last: Row | None, statement: Mapping[str, Any], said: str) -> Row:
-        at_ms, key = now_ms(self.tx), agent_key(self.tx, self.tenant, self.agent_id)
+        key = agent_key(self.tx, self.tenant, self.agent_id)
+        # A clock that was set back must not spoil the log: no entry is older than the one before it.
+        at_ms = now_ms(self.tx) if last is None else max(now_ms(self.tx), last.created_ms)
         number = 1 if last is None else last.number + 1
         moment = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         payload = canonical({

@@ -46,4 +46,4 @@ def read_note(note: bytes) -> tuple[str, str] | None:
         found = _NOTE.fullmatch(note.decode())
     except UnicodeDecodeError:
         return None
-    return None if found is None else (found[1], found[2])
+    return (found[1], found[2]) if found is not None and found[1].isprintable() else None

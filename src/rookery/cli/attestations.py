@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from rookery.cli.show import print_json
+from rookery.cli.show import cell, print_json
 from rookery.core.errors import ConfigurationError, ServiceUnavailable, ValidationFailed
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def verify_attestation(file_or_url: str, keyid: str | None, head: str | None, as
         _print_good(found)
     if found.fault is not None:
         if not as_json:
-            click.echo(f"It does not hold ({found.fault}): {found.why}.", err=True)
+            click.echo(f"It does not hold ({found.fault}): {cell(found.why)}.", err=True)
         sys.exit(1)
 
 
@@ -57,10 +57,12 @@ def _document(file_or_url: str) -> bytes:
         import asyncio
 
         return asyncio.run(_fetched(file_or_url))
-    path = Path(file_or_url)
-    if path.is_file() and path.stat().st_size > MAX_BYTES:
+    # By reading, not by its size: what is no file, such as /dev/zero, has none.
+    with Path(file_or_url).open("rb") as file:
+        document = file.read(MAX_BYTES + 1)
+    if len(document) > MAX_BYTES:
         raise ConfigurationError(f"{file_or_url} is no log: it has more than {MAX_BYTES} bytes")
-    return path.read_bytes()
+    return document
 
 
 async def _fetched(url: str) -> bytes:
@@ -90,10 +92,10 @@ def _as_json(found: "Verified") -> dict[str, Any]:
 
 
 def _print_good(found: "Verified") -> None:
-    click.echo(f"The log of {found.agent_id} holds: {found.count} attestations, level {found.level}.")
+    click.echo(f"The log of {cell(found.agent_id)} holds: {found.count} attestations, level {found.level}.")
     click.echo(f"key:  {found.keyid}")
     if found.head is not None:
         click.echo(f"head: {found.head.count}:{found.head.hash}")
     for each in found.newest:
-        score, trust = each.get("overallScore"), each.get("trustLevel")
-        click.echo(f"{each.get('computedAt')}  {score}/100 {trust}  {each['hash']}")
+        at, score, trust = (cell(each[name]) for name in ("computedAt", "overallScore", "trustLevel"))
+        click.echo(f"{at}  {score}/100 {trust}  {each['hash']}")

@@ -24,12 +24,17 @@ EventType = Literal[
     "improvement_loop_failed",
 ]
 DAY_MS = 86_400_000
+_MARKS = (("sqlite", "?"), ("postgresql", "%s"))
 _COLUMNS = "tenant, agent_id, type, impact, about, key, created_ms"
 # By the driver's own call: an event comes with many calls, and SQLAlchemy would cost five times as much.
 _INSERT = {
     dialect: f"INSERT INTO reputation_events ({_COLUMNS}) VALUES ({', '.join([mark] * 6)}, {NOW[dialect]}) "
     "ON CONFLICT (tenant, agent_id, key) DO NOTHING"
-    for dialect, mark in (("sqlite", "?"), ("postgresql", "%s"))
+    for dialect, mark in _MARKS
+}
+_THERE = {
+    dialect: f"SELECT seq FROM reputation_events WHERE tenant = {mark} AND agent_id = {mark} AND key = {mark}"
+    for dialect, mark in _MARKS
 }
 
 
@@ -67,6 +72,12 @@ def add_events(tx: Tx, events: Sequence[ReputationEvent]) -> None:
     ]
     driver: Any = tx.connection.connection.driver_connection
     driver.cursor().executemany(_INSERT[tx.dialect], rows)
+
+
+def is_there(tx: Tx, event: ReputationEvent) -> bool:
+    """Whether the event, which has a key, was added before."""
+    driver: Any = tx.connection.connection.driver_connection
+    return bool(driver.cursor().execute(_THERE[tx.dialect], (event.tenant, event.agent_id, event.key)).fetchall())
 
 
 def agent_called(tx: Tx, tenant: str, called: str | None) -> str | None:

@@ -26,3 +26,15 @@ async def test_what_is_forgotten_is_gone(bench: Bench) -> None:
     told = await bench.fleet.call(bench.fleet.owner, "forget_attester", log=KNOWN["log"])
     assert told.log == KNOWN["log"]
     assert bench.rows(sa.select(known_attesters)) == []
+
+
+@pytest.mark.parametrize("said", ["https://x/.well-known/agent-card.json", "https://X:443/", "https://x/log.json"])
+async def test_card_and_log_are_forgotten_together_by_either(bench: Bench, said: str) -> None:
+    other = {"log": "https://y/log.json", "keyid": "l"}
+    for row in (KNOWN, KNOWN | {"log": "https://x/.well-known/agent-card.json"}, KNOWN | other):
+        bench.change(sa.insert(known_attesters).values(**row, seen_ms=1))
+    await bench.fleet.call(bench.fleet.owner, "forget_attester", log=said)
+    [left] = bench.rows(sa.select(known_attesters))
+    assert left.log == other["log"]
+    with pytest.raises(NotFound):
+        await bench.fleet.call(bench.fleet.owner, "forget_attester", log="https://[")

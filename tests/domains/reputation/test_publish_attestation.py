@@ -10,6 +10,7 @@ from rookery.attest.verify import verify_log
 from rookery.core.actor import Actor
 from rookery.core.errors import InvalidParams, NotFound, PermissionDenied, ServiceUnavailable
 from rookery.domains.reputation.tables import agent_reputation
+from rookery.domains.reputation.tools import NO_LEDGER
 from tests.domains.reputation.bench import Bench
 from tests.domains.reputation.elsewhere import log_of
 
@@ -52,7 +53,8 @@ async def test_without_a_ledger_it_is_in_the_local_log_alone(bench: Bench) -> No
     ada = await bench.agent("ada")
     told = await publish(bench, ada)
     assert (told["overall_score"], told["trust_level"], told["number"], told["repeated"]) == (55, "medium", 1, False)
-    assert (told["on_chain"], told["why_not"]) == (False, "no ledger of the outside world is set up")
+    assert (told["on_chain"], told["why_not"]) == (False, NO_LEDGER)
+    assert "algorand_algod_url" in NO_LEDGER
     assert told["log"] == f"/attestations/{ada.agent}/log.json"
     found = verify_log(log_of(bench, ada))
     assert (found.fault, found.agent_id, found.hashes) == (None, ada.agent, [told["hash"]])

@@ -1,12 +1,16 @@
 """What each type of action does when its time has come."""
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from rookery.core.errors import PermissionDenied, RookeryError
+from rookery.core.errors import PermissionDenied, RateLimited, RookeryError
 from rookery.domains.memory.tables import memories
+from rookery.domains.schedules.action import Action
+from rookery.domains.schedules.improving import improve
 from rookery.lifecycle.sessions import Outcome
 from tests.domains.schedules.almanac import Almanac
 from tests.jobs.working import running_worker, settled
@@ -153,6 +157,16 @@ async def test_without_a_word_of_the_owner_the_agents_reputation_decides(almanac
     await almanac.do(type="improvement_loop")
     (given,) = almanac.deeds.of("create_work_task")
     assert given["source_id"].startswith("improvement:")
+
+
+async def test_a_reputation_that_cannot_be_asked_for_now_is_not_taken_for_a_good_one() -> None:
+    async def busy(tool: str, given: dict[str, Any]) -> dict[str, Any]:
+        assert tool == "check_reputation"
+        raise RateLimited("too many calls", hint="wait")
+
+    nobody: Any = SimpleNamespace(trust=None)
+    with pytest.raises(RateLimited):
+        await improve(busy, nobody, Action.model_validate({"type": "improvement_loop"}), "key", health=False)
 
 
 async def test_without_a_look_at_the_codebase_there_is_one_task_in_general_terms(almanac: Almanac) -> None:

@@ -1,5 +1,6 @@
 """Remembers the logs of others: whoever was seen once cannot replace its key or cut its log unnoticed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,9 @@ from rookery.db.tx import Tx
 from rookery.domains.reputation.tables import known_attesters
 
 _k = known_attesters.c
-_SEEN = sa.select(known_attesters).where(_k.tenant == sa.bindparam("of_tenant"), _k.log == sa.bindparam("of_log"))
+_SEEN = sa.select(known_attesters).where(
+    _k.tenant == sa.bindparam("of_tenant"), _k.log.in_(sa.bindparam("places", expanding=True))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,29 +27,44 @@ class Seen:
 
 
 class Attesters:
-    """The logs that a tenant has seen, by their address."""
+    """The logs that a tenant has seen, by their own address and by that of the card that led there.
+
+    Where its log is, the other side chooses; which card was asked for, we do.
+    """
 
     def __init__(self, tx: Tx, tenant: str) -> None:
         self.tx = tx
         self.tenant = tenant
 
-    def seen(self, log: str) -> Seen | None:
-        """What the log at this address was, or None."""
-        row = self.tx.one(_SEEN, {"of_tenant": self.tenant, "of_log": log})
-        return None if row is None else Seen(row.keyid, Head(row.entries, row.hash))
+    def seen(self, *places: str) -> list[Seen]:
+        """What was seen at these addresses of cards and logs."""
+        rows = self.tx.all(_SEEN, {"of_tenant": self.tenant, "places": places})
+        return [Seen(row.keyid, Head(row.entries, row.hash)) for row in rows]
 
-    def keep(self, log: str, found: Verified) -> None:
-        """The log is this now. One that was seen longer meanwhile stays as it was seen."""
+    def keep(self, places: Sequence[str], found: Verified) -> None:
+        """This is there now. What was seen longer meanwhile, or with another key, stays as it was seen."""
+        # In one order, so that of two who keep the same neither waits for the other's second.
+        for place in sorted(places):
+            self._keep(place, found)
+
+    def _keep(self, place: str, found: Verified) -> None:
         head = found.head
         assert head is not None
         values: dict[str, Any] = {"entries": head.count, "hash": head.hash, "seen_ms": now_ms(self.tx)}
-        whose = {"tenant": self.tenant, "log": log, "agent_id": found.agent_id, "keyid": found.keyid}
+        whose = {"tenant": self.tenant, "log": place, "agent_id": found.agent_id, "keyid": found.keyid}
         insert = (sqlite if self.tx.dialect == "sqlite" else postgresql).insert(known_attesters)
         keep = insert.values(**whose, **values).on_conflict_do_update(
-            index_elements=[_k.tenant, _k.log], set_=values, where=_k.entries <= head.count
+            index_elements=[_k.tenant, _k.log],
+            set_=values,
+            where=sa.and_(_k.entries <= head.count, _k.keyid == found.keyid),
         )
         self.tx.run(keep)
 
-    def forget(self, log: str) -> bool:
-        """Take the log at its word when it is seen again. False: it was not known."""
-        return self.tx.run(sa.delete(known_attesters).where(_k.tenant == self.tenant, _k.log == log)) > 0
+    def forget(self, *places: str) -> bool:
+        """Take who is at these addresses at its word when it is seen again. False: none was known.
+
+        What its key has signed is forgotten at all addresses: those of its card and of its log.
+        """
+        keys = {each.keyid for each in self.seen(*places)}
+        gone = sa.delete(known_attesters).where(_k.tenant == self.tenant, _k.keyid.in_(sorted(keys)))
+        return bool(keys) and self.tx.run(gone) > 0

@@ -45,7 +45,7 @@ class PublishAttestation(ToolInput):
 
 class VerifyAgentReputation(ToolInput):
     agent_url: Annotated[str, AfterValidator(address)] = Field(
-        validation_alias=AliasChoices("agent_url", "wallet_address"), description="Or wallet"
+        validation_alias=AliasChoices("agent_url", "wallet_address"), description="Its address, or wallet"
     )
 
 

@@ -1,20 +1,24 @@
 """Finds out what an agent elsewhere attests: its card, its key and its log, or the notes of its wallet."""
 
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
-from rookery.attest.card import CARD, attestations_of, wallet_of_card
+from rookery.attest.card import attestations_of, card_address, origin_of, wallet_of_card
 from rookery.attest.indexer import wallet_notes
 from rookery.attest.keys import address_of, is_address, keyid_of
-from rookery.attest.verify import SHOWN, Broken, Fault, Verified, checked_key, level_of, verify_log
+from rookery.attest.verify import SHOWN, Broken, Fault, Verified, checked_key, compared, level_of, verify_log
 from rookery.core.context import Context
 from rookery.core.errors import RookeryError, ValidationFailed
 from rookery.domains.reputation.attesters import Attesters
 from rookery.outgoing.client import Answer, GuardedClient
+from rookery.outgoing.threads import in_thread
 from rookery.settings import Settings
 
 CARD_BYTES, LOG_BYTES = 256 * 1024, 8 * 1024 * 1024
 FETCH_S = 10.0
+MAX_REDIRECTS = 3
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+NOTE = "level counts the attestations that it made itself; that is no proof that they are true"
 Json = dict[str, Any]
 
 
@@ -63,7 +67,7 @@ async def _of_wallet(ctx: Context, wallet: str) -> Json:
         "meets_minimum": bool(notes),
         "count": len(notes),
         "attestations": notes[:SHOWN],
-        **({} if notes else {"why": "the wallet has written no attestations"}),
+        **({"note": NOTE} if notes else {"why": "the wallet has written no attestations"}),
     }
 
 
@@ -76,60 +80,95 @@ class _Visit:
         self._client = GuardedClient(settings.a2a_allow)
 
     async def to(self, address: str) -> Json:
-        card, at = await self._card(address)
+        at = card_address(address)
+        card = await self._card(at)
         places = attestations_of(card, at)
         if places is None:
-            wallet = wallet_of_card(card)
-            if wallet is not None:
-                return await _of_wallet(self._ctx, wallet)
-            raise Broken("unreachable", "its card names neither attestations nor a wallet")
+            return await self._by_wallet(card, at)
+        if any(origin_of(place) != origin_of(at) for place in places):
+            # A log that holds is somebody's: without this anybody could name it as its own.
+            raise Broken("other_agent", "its card names another host's log")
         key = (await self._get(places[0], CARD_BYTES, "its key")).json()
         agent_id = str(cast(Json, key).get("agentId")) if isinstance(key, dict) else ""
         public = checked_key(key, agent_id)
         log = await self._get(places[1], LOG_BYTES, "its log")
-        found = await self._checked(places[1], log.body, agent_id, keyid_of(public))
+        found = await self._checked((at, places[1]), log.body, agent_id, keyid_of(public))
+        whose = {"agent_id": agent_id, "card": at, "log": places[1]}
         if found.fault is not None:
-            return failed(found.fault, found.why or "") | {"agent_id": agent_id, "log": places[1]}
-        return told(found) | {"log": places[1], "wallet": address_of(public)}
+            return failed(found.fault, found.why or "") | whose
+        return told(found) | whose | {"wallet": address_of(public)}
 
-    async def _card(self, address: str) -> tuple[Json, str]:
-        at = address if address.endswith(".json") else f"{address.rstrip('/')}{CARD}"
+    async def _by_wallet(self, card: Json, at: str) -> Json:
+        """What the wallet says that the card names. That it is the agent's own is the card's word alone."""
+        tenant = self._ctx.actor.tenant
+        if await self._ctx.read(lambda tx: Attesters(tx, tenant).seen(at)):
+            raise Broken("cut", "the log was cut: its card named one before, and names none now")
+        wallet = wallet_of_card(card)
+        if wallet is None:
+            raise Broken("unreachable", "its card names neither attestations nor a wallet")
+        return await _of_wallet(self._ctx, wallet) | {"card": at, "claimed_by_card": True}
+
+    async def _card(self, at: str) -> Json:
         card = (await self._get(at, CARD_BYTES, "its card")).json()
         if not isinstance(card, dict):
             raise Broken("unreachable", "its card is no JSON object")
         for part in ("name", "version"):
             if not isinstance(cast(Json, card).get(part), str):
                 raise Broken("unreachable", f"its card has no {part}")
-        return cast(Json, card), at
+        return cast(Json, card)
 
-    async def _checked(self, place: str, log: bytes, agent_id: str, keyid: str) -> Verified:
-        """What the log is, compared with what it was when it was last in order. Then that is kept."""
+    async def _checked(self, places: tuple[str, str], log: bytes, agent_id: str, keyid: str) -> Verified:
+        """What the log is, compared with what was last in order at its address and its card's. Then that is kept."""
         tenant = self._ctx.actor.tenant
-        known = await self._ctx.read(lambda tx: Attesters(tx, tenant).seen(place))
-        if known is not None and known.keyid != keyid:
-            why = f"the key was replaced: it is {keyid[:16]}…, and was {known.keyid[:16]}…"
-            return Verified(agent_id=agent_id, fault="key_replaced", why=why)
-        found = verify_log(log, keyid=keyid, seen=known.head if known is not None else None)
+        known = await self._ctx.read(lambda tx: Attesters(tx, tenant).seen(*places))
+        for each in known:
+            if each.keyid != keyid:
+                why = f"the key was replaced: it is {keyid[:16]}…, and was {each.keyid[:16]}…"
+                return Verified(agent_id=agent_id, fault="key_replaced", why=why)
+        # Seconds for the largest log, which nobody else may wait for.
+        found = await in_thread(lambda: verify_log(log, keyid=keyid))
+        for each in known:
+            found = compared(found, each.head)
         if found.fault is None and found.agent_id != agent_id:
             return Verified(fault="other_agent", why="its key and its log are of two agents")
         if found.head is not None:
-            await self._ctx.write(lambda tx: Attesters(tx, tenant).keep(place, found))
+            await self._ctx.write(lambda tx: Attesters(tx, tenant).keep(places, found))
         return found
 
     async def _get(self, address: str, most: int, what: str) -> Answer:
+        """What is at the address. Redirects are followed within its host: what another has is not its own."""
+        origin = origin_of(address)
+        answer = await self._ask(address, most, what)
+        for _ in range(MAX_REDIRECTS):
+            if answer.status not in REDIRECTS or "location" not in answer.headers:
+                break
+            address = _joined(address, answer.headers["location"])
+            if origin_of(address) != origin:
+                raise Broken("unreachable", f"{what} cannot be fetched: the host sends on to another; ask that one")
+            answer = await self._ask(address, most, what)
+        if not answer.ok:
+            raise Broken("unreachable", f"{what} cannot be fetched: the host answered with {answer.status}")
+        return answer
+
+    async def _ask(self, address: str, most: int, what: str) -> Answer:
         try:
-            answer = await self._client.request(
+            return await self._client.request(
                 "GET",
                 address,
                 headers={"accept": "application/json"},
                 timeout_s=min(FETCH_S, max(self._ctx.remaining_s, 0.1)),
                 max_bytes=most,
+                follow=False,
             )
         except RookeryError as error:
             raise Broken("unreachable", f"{what} cannot be fetched: {error.message}") from None
-        if not answer.ok:
-            raise Broken("unreachable", f"{what} cannot be fetched: the host answered with {answer.status}")
-        return answer
+
+
+def _joined(address: str, location: str) -> str:
+    try:
+        return urljoin(address, location)
+    except ValueError:
+        return ""
 
 
 def told(found: Verified) -> Json:
@@ -142,4 +181,5 @@ def told(found: Verified) -> Json:
         "meets_minimum": found.count > 0,
         "count": found.count,
         "attestations": found.newest,
+        "note": NOTE,
     }

@@ -14,7 +14,7 @@ from rookery.domains.reputation.tables import agent_reputation
 from rookery.repute.tables import reputation_events
 
 Row = sa.Row[Any]
-DAY_MS = 86_400_000
+DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 SHOWN_EVENTS = 10
 _e, _r = reputation_events.c, agent_reputation.c
 _MINE = (_e.tenant == sa.bindparam("of_tenant"), _e.agent_id == sa.bindparam("of_agent"))
@@ -22,6 +22,9 @@ _SUMS = (
     sa.select(_e.type, sa.func.count().label("times"), sa.func.sum(sa.func.abs(_e.impact)).label("impact"))
     .where(*_MINE, _e.type.in_(sa.bindparam("types", expanding=True)), _e.created_ms >= sa.bindparam("since_ms"))
     .group_by(_e.type)
+)
+_HOURS = sa.select(sa.func.count(sa.distinct(_e.created_ms // HOUR_MS))).where(
+    *_MINE, _e.type == "session_completed", _e.created_ms >= sa.bindparam("since_ms")
 )
 _NEWEST = sa.select(reputation_events).where(*_MINE).order_by(_e.seq.desc()).limit(SHOWN_EVENTS)
 _KEPT = sa.select(agent_reputation).where(
@@ -72,7 +75,6 @@ class Reputation:
 
     def _deeds(self, agent_id: str) -> Deeds:
         lately = self._sums(agent_id, _LATELY, WINDOW_DAYS)
-        sessions = self._sums(agent_id, ("session_completed",), ACTIVE_DAYS)
         reviews = self._sums(agent_id, ("review_received",), None)
         return Deeds(
             completed=lately["task_completed"][0],
@@ -82,8 +84,13 @@ class Reputation:
             earned=lately["credit_earned"][1],
             spent=lately["credit_spent"][1],
             violations=lately["security_violation"][0],
-            sessions=sessions["session_completed"][0],
+            sessions=self._sessions(agent_id),
         )
+
+    def _sessions(self, agent_id: str) -> int:
+        """Of the sessions of an hour one counts: whoever connects again and again is not more active."""
+        since_ms = now_ms(self.tx) - ACTIVE_DAYS * DAY_MS
+        return self.tx.scalar(_HOURS, {**self._of(agent_id), "since_ms": since_ms})
 
     def _sums(self, agent_id: str, types: Sequence[str], days: int | None) -> Mapping[str, tuple[int, int]]:
         """By type, how often something happened and what it weighed in all."""

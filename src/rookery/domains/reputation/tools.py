@@ -19,6 +19,7 @@ from rookery.repute.events import ReputationEvent, add_events
 
 VERIFY_S = 45.0
 PUBLISH_S = 60.0
+NO_LEDGER = "no ledger is set up: that takes the setting algorand_algod_url, and pip install 'rookery[algorand]'"
 
 
 @tool(
@@ -26,7 +27,7 @@ PUBLISH_S = 60.0
     default=True, bundles=("preset-analyst",), idempotent=True,
 )  # fmt: skip
 def check_reputation(ctx: Context, args: CheckReputation) -> Told:
-    """Use it to see a score. Returns it with up to 10 events."""
+    """Use it for an agent's reputation, 0-100. Returns it with up to 10 events."""
     agent = _agent(ctx.tx, ctx.actor, args.agent_id)
     reputation = Reputation(ctx.tx, ctx.actor.tenant)
     score, kept = reputation.recompute(agent.id)
@@ -49,7 +50,7 @@ async def publish_attestation(ctx: Context, args: PublishAttestation) -> Told:
         "log": f"/attestations/{agent_id}/log.json",
     }
     ledger: NoteLedger | None = ctx.platform.facts.get("ledger")
-    why = None if ledger is not None else "no ledger of the outside world is set up"
+    why = None if ledger is not None else NO_LEDGER
     if txid is None and ledger is not None:
         ctx.emit_status("Writing a note to the ledger")
         txid, why = await _noted(ctx, ledger, agent_id, entry)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from rookery.core.actor import Actor
-from rookery.core.errors import PermissionDenied, RookeryError
+from rookery.core.errors import NotFound, PermissionDenied
 from rookery.domains.schedules.action import Action
 
 Call = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -54,8 +54,9 @@ async def _trust(call: Call, actor: Actor) -> int:
         return actor.trust
     try:
         level = (await call(REPUTATION, {})).get("trust_level")
-    except RookeryError:
-        # It may not look, or nobody can.
+    except (NotFound, PermissionDenied):
+        # It may not look, or nobody can. Whatever else fails says nothing of its trust: with its rate used up, an
+        # untrusted agent would be a new one.
         return UNKNOWN_TRUST
     return LEVELS.index(level) if level in LEVELS else UNKNOWN_TRUST
 
