@@ -99,8 +99,6 @@ def _explain(found: dict[str, Any]) -> None:
 
     for probe, reason in found["missing"].items():
         click.echo(f"{probe} not counted: {cell(reason.splitlines()[-1])}", err=True)
-    if "no command is set" in found["missing"].values():
-        click.echo("  rookery health settings says what to run", err=True)
 
 
 def _configure(home: str | None, project: str | None, arguments: dict[str, Any]) -> dict[str, Any]:

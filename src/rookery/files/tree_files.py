@@ -51,11 +51,15 @@ def read_inside(
 ) -> bytes | None:
     """The bytes of the regular file `path` in `root`, at most `limit`, or None if there is none.
 
-    `path` comes from `inside` and has no links left; one that appears in between is not followed.
+    `path` comes from `inside` and has no links left; one that appears in between is not followed. One that is not below
+    `root`, or leads upwards on its way, is refused.
     """
     real_root = os.path.realpath(root)
+    parts = Path(path).relative_to(real_root).parts if Path(path).is_relative_to(real_root) else ()
+    if not parts or ".." in parts:
+        raise error(f"{what} leads out of the tree", hint="name a file in the tree, without ..")
     try:
-        file = _open(real_root, Path(path).relative_to(real_root).parts)
+        file = _open(real_root, parts)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as failure:

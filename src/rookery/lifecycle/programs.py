@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import os
+import secrets
 import signal
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rookery.lifecycle.leftovers import RUN_MARK, end_marked
 from rookery.lifecycle.session_mark import marked
 
 OUTPUT_CHARACTERS = 2000
@@ -16,7 +18,8 @@ _PIECE = 65_536
 # What stands before a command: a companion that ends the whole group when the worker is no more, however it ended. The
 # worker holds the other end of the standard input, and writes nothing.
 _LEASH = 'exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } >/dev/null 2>&1 & exec 3<&-; exec "$@"'
-_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "SSH_AUTH_SOCK")
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR")
+_KEYS = "SSH_AUTH_SOCK"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +35,30 @@ class Ran:
 
 
 def environment() -> dict[str, str]:
-    """What commands see of ours. What an agent wrote may be run by them: no secret of ours is in it, but the mark of
-    a session, which no person's door takes."""
+    """What commands see of ours. What an agent wrote may be run by them: no secret of ours is in it, nor the way to the
+    owner's keys, but the mark of a session, which no person's door takes."""
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(("LC_", "XDG_"))}
     return marked({**kept, "CI": "1", "GIT_TERMINAL_PROMPT": "0"}, "work")
 
 
 async def run_command(command: str, folder: str, limit_s: float, keep: int = OUTPUT_CHARACTERS) -> Ran:
-    """The same for a command line of the shell."""
-    return await run_program(("sh", "-c", command), folder, limit_s, keep)
+    """The same for a command line of the shell, which cannot use the owner's ssh keys: it may run what agents wrote."""
+    return await _run(("sh", "-c", command), folder, limit_s, keep, {})
 
 
 async def run_program(words: Sequence[str], folder: str, limit_s: float, keep: int = OUTPUT_CHARACTERS) -> Ran:
     """Run a program in `folder`. When this returns or is cancelled, or we are killed, its process group is gone.
 
-    Of what it prints, the last `keep` characters are kept.
+    So is what left the group, unless it took the mark of the run off or we are killed. Of what it prints, the last
+    `keep` characters are kept. It can use the owner's ssh keys.
     """
+    keys = {_KEYS: os.environ[_KEYS]} if _KEYS in os.environ else {}
+    return await _run(words, folder, limit_s, keep, keys)
+
+
+async def _run(words: Sequence[str], folder: str, limit_s: float, keep: int, more: Mapping[str, str]) -> Ran:
+    # No two runs have the same: by it is known what a run has left behind.
+    mark = secrets.token_hex(16)
     # A pipe of our own, since asyncio takes a process for running while anybody holds one of its pipes open.
     ours, theirs = os.pipe()
     leash, hand = os.pipe()
@@ -57,7 +68,7 @@ async def run_program(words: Sequence[str], folder: str, limit_s: float, keep: i
         process = await asyncio.create_subprocess_exec(
             *("sh", "-c", _LEASH, "sh", *words),
             cwd=folder,
-            env=environment(),
+            env={**environment(), **more, RUN_MARK: mark},
             stdin=leash,
             stdout=theirs,
             stderr=theirs,
@@ -81,7 +92,8 @@ async def run_program(words: Sequence[str], folder: str, limit_s: float, keep: i
         _kill_group(process.pid)
         os.close(hand)
         await process.wait()
-        # What left the group may hold the pipe open for as long as it likes.
+        await asyncio.to_thread(end_marked, mark)
+        # What is not ours to end may hold the pipe open for as long as it likes.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(reading, _DRAIN_S)
     if late:

@@ -109,6 +109,46 @@ async def test_days_leave_out_what_is_older(clinic: Clinic) -> None:
     assert (await clinic.trends(days=30)).snapshots == 3
 
 
+async def test_where_the_days_leave_nothing_it_says_of_when_the_newest_is(clinic: Clinic) -> None:
+    await clinic.open()
+    made = await clinic.record(todos=1)
+    clinic.age(made.snapshot["id"], 9)
+    at = (await clinic.trends()).latest["collected_at"]
+    found = await clinic.trends(days=7)
+    assert (found.snapshots, found.latest) == (0, None)
+    assert found.message == f"No health snapshots of shop within days=7. The newest is of {at}."
+    assert found.as_text() == found.message
+
+
+async def test_what_was_recorded_among_what_was_collected_has_a_star(clinic: Clinic) -> None:
+    await clinic.open(tests="echo 3 failed; exit 1")
+    await clinic.collect()
+    await clinic.collect()
+    found = await clinic.trends()
+    assert (found.trends["test_failures"], found.message) == ("3 → 3 STABLE", None)
+    await clinic.record(test_failures=0)
+    found = await clinic.trends()
+    assert found.trends["test_failures"] == "3 → 3 → 0* IMPROVING"
+    assert found.trends["todos"] == "0 → 0 STABLE"
+    assert found.message == "* was recorded by somebody, not collected"
+    assert found.as_text().startswith("Health of shop, recorded at ")
+    assert found.as_text().splitlines()[-1] == found.message
+
+
+async def test_with_an_agent_only_its_own_snapshots_count(clinic: Clinic) -> None:
+    await clinic.open()
+    await clinic.call(clinic.fleet.owner, "create_agent", name="ada")
+    await clinic.record(todos=9)
+    await clinic.call(clinic.agent("ada"), "record_health_snapshot", counts={"todos": 4})
+    for reference in ("ada", clinic.agent("ada").agent):
+        found = await clinic.trends(agent_id=reference)
+        assert (found.snapshots, found.latest["todo_count"]) == (1, 4)
+    await clinic.call(clinic.fleet.owner, "create_agent", name="bob")
+    assert "No health snapshots of shop by bob." in (await clinic.trends(agent_id="bob")).message
+    with pytest.raises(NotFound):
+        await clinic.trends(agent_id="nobody")
+
+
 async def test_projects_do_not_mix(clinic: Clinic) -> None:
     await clinic.open()
     await clinic.call(clinic.fleet.owner, "create_project", slug="other")

@@ -60,6 +60,9 @@ def test_the_errors_of_type_checkers(output: str, exit_code: int, expected: int)
         ("--- FAIL: TestLogin (0.00s)\n--- FAIL: TestCart (0.00s)\nFAIL\nexit status 1", 1, 2),
         ("# tests 4\n# pass 1\n# fail 3", 1, 3),
         ("TAP version 13\nok 1 - a\nnot ok 2 - b\n1..2", 1, 1),
+        # What was expected to fail has not failed.
+        ("Ran 9 tests in 0.1s\n\nOK (skipped=1, expected failures=2)", 0, 0),
+        ("FAILED (failures=1, skipped=1, expected failures=2)", 1, 1),
         # Non-zero is at least one, whatever is said.
         ("everything is fine", 1, 1),
         ("0 failed, 3 passed", 1, 1),
@@ -83,6 +86,10 @@ def test_the_failures_of_test_runners(output: str, exit_code: int, expected: int
         ("", 1, None),
         ("", 0, 0),
         ("All dependencies are up to date, yay!", 0, 0),
+        ("yarn outdated v1.22.19\nDone in 0.50s.", 0, 0),
+        ("yarn outdated v1.22.19\nPackage Current Wanted Latest\nlodash 4.0.0 4.1.0 5.0.0\nDone in 0.50s.", 1, 1),
+        ("All packages are up to date (checked 12).", 0, 0),
+        ("Resolved 120 packages in 1.20s\nTook 3.5 seconds\nFetched 1.2 MB\n12:00:01.123 done", 0, 0),
         (PIP, 0, 2),
         (PIP_JSON, 0, 2),
         (NPM, 1, 1),
@@ -94,6 +101,27 @@ def test_the_failures_of_test_runners(output: str, exit_code: int, expected: int
 )
 def test_what_lists_outdated_dependencies(output: str, exit_code: int, expected: int | None) -> None:
     assert outdated(output, exit_code) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "requests==2.0",
+        "pywin32 306 310 wheel",
+        "lodash  MISSING  4.17.21  4.17.21",
+        "│ @scope/a │ 1.0.0 │ 2.0.0 │",
+        "├── click v7.0 (latest: v8.1)",
+        "  * rails (newest 7.0.1, installed 6.0)",
+        "golang.org/x/text v0.3.0 [v0.3.7]",
+        "   > Newtonsoft.Json   12.0.1  12.0.1  13.0.1",
+        " express  ^4.0.0  →  ^5.0.0",
+        "[INFO]   org.slf4j:slf4j-api ............... 1.7.0 -> 2.0.0",
+        " - com.google.guava:guava [30.0-jre -> 33.0-jre]",
+        "git (2.30) < 2.31",
+    ],
+)
+def test_a_line_that_begins_with_a_package_and_its_version_is_one(line: str) -> None:
+    assert outdated(line, 0) == 1
 
 
 WORDS = st.lists(
@@ -117,7 +145,9 @@ def test_a_summary_is_read_back(failed: int, passed: int) -> None:
     assert failed_tests(f"{failed} failed, {passed} passed in 3.14s", int(failed > 0)) == failed
 
 
-@pytest.mark.parametrize("line", ["[", "[\n", "{\n", "1 ", "fail ", "1 failed ", "\x1b[", "[1,\n"])
+@pytest.mark.parametrize(
+    "line", ["[", "[\n", "{\n", "1 ", "fail ", "1 failed ", "\x1b[", "[1,\n", "a.", "a" + "." * 300 + "\n"]
+)
 def test_a_million_of_anything_is_read_in_good_time(line: str) -> None:
     output, started = line * (1_000_000 // len(line)), time.monotonic()
     for read in (type_errors, failed_tests, outdated):

@@ -1,5 +1,6 @@
 """What is counted in the source of a project, and what is left alone."""
 
+import hashlib
 import os
 import subprocess
 import threading
@@ -33,6 +34,24 @@ def repository(root: Path) -> Path:
     return root
 
 
+def git(root: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=root, check=True, env={**os.environ, **GIT}, timeout=60, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def indexed(root: Path, plain: str, written: str) -> None:
+    """Let git's index have a name that git itself would not take, of the same length as a plain one."""
+    index = root / ".git" / "index"
+    index.unlink(missing_ok=True)
+    put(root, plain, "x = 1\n")
+    git(root, "add", plain)
+    (root / plain).unlink()
+    content = index.read_bytes()[:-20].replace(plain.encode(), written.encode())
+    index.write_bytes(content + hashlib.sha1(content, usedforsecurity=False).digest())
+
+
 def test_a_link_leads_nowhere(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     put(secret, "a.py", "# TODO: not yours\n")
@@ -44,6 +63,23 @@ def test_a_link_leads_nowhere(tmp_path: Path) -> None:
     assert (counted(root).files, notes(counted(root))) == (0, [0, 0, 0])
     repository(root)
     assert (counted(root).files, notes(counted(root))) == (0, [0, 0, 0])
+
+
+def test_a_name_in_gits_index_that_leads_out_is_not_read(tmp_path: Path) -> None:
+    put(tmp_path, "x.py", "# TODO: not yours\n" * 600)
+    put(tmp_path, "big.py", b"x" * (source_scan.MAX_BYTES + 1))
+    root = repository(tmp_path / "code")
+    (root / "linked").symlink_to(tmp_path)
+    indexed(root, "aaaaa/x.py", ".././/x.py")
+    assert ".././/x.py" in git(root, "ls-files")
+    assert (counted(root).files, counted(root).large, notes(counted(root))) == (0, 0, [0, 0, 0])
+    outside = str(tmp_path / "x.py")
+    indexed(root, "a" * len(outside), outside)
+    assert outside in git(root, "ls-files")
+    assert (counted(root).files, notes(counted(root))) == (0, [0, 0, 0])
+    # Not even its size is told of what lies behind a link.
+    indexed(root, "linken/big.py", "linked/big.py")
+    assert (counted(root).files, counted(root).large) == (0, 0)
 
 
 def test_a_folder_that_is_not_there_is_an_error_and_no_zero(tmp_path: Path) -> None:

@@ -124,6 +124,14 @@ def test_a_link_that_appears_after_the_check_is_not_followed(tree: Path) -> None
     assert "it cannot be read" in says(ValidationFailed, lambda: read_inside(str(tree), place, 100, "it"))
 
 
+@pytest.mark.parametrize(
+    "path", ["tree/../research.md", "tree/src/../../research.md", "research.md", "tree", "treehouse"]
+)
+def test_a_place_that_is_not_below_the_tree_is_not_read(tree: Path, path: str) -> None:
+    place = f"{tree.parent}/{path}"
+    assert "leads out of the tree" in says(ValidationFailed, lambda: read_inside(str(tree), place, 100, "it"))
+
+
 def test_a_tree_whose_docs_are_elsewhere_has_no_artifacts(tree: Path) -> None:
     linked = str(tree / "linked")
     assert "symbolic link" in says(ValidationFailed, lambda: read_artifact(linked, "docs/tickets/A/research.md"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rookery.lifecycle.leftovers import RUN_MARK
 from rookery.lifecycle.programs import OUTPUT_CHARACTERS, run_command, run_program
 
 
@@ -24,6 +25,34 @@ async def test_what_a_command_leaves_in_the_background_ends_with_it(tmp_path: Pa
     ran = await run_command("sleep 60 & echo $! > pid; echo done", str(tmp_path), 20)
     assert (ran.ok, ran.output) == (True, "done")
     await gone(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.anyio
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system shows no process")
+@pytest.mark.parametrize("end", ["echo done", "sleep 60"], ids=["in time", "late"])
+async def test_what_begins_a_session_of_its_own_ends_with_the_command_all_the_same(tmp_path: Path, end: str) -> None:
+    # It starts another one and is no more: nobody's child, in nobody's group.
+    daemon = "setsid sh -c 'sleep 60 & echo $! > pid; mv pid there'"
+    bystander = await asyncio.create_subprocess_exec("sleep", "60", env={**os.environ, RUN_MARK: "0"})
+    try:
+        ran = await run_command(f"{daemon}; while [ ! -e there ]; do sleep 0.01; done; {end}", str(tmp_path), 3)
+        await gone(int((tmp_path / "there").read_text()))
+        assert ran.ok is (end == "echo done")
+        assert bystander.returncode is None
+    finally:
+        bystander.kill()
+        await bystander.wait()
+
+
+@pytest.mark.anyio
+async def test_only_our_own_programs_can_use_the_owners_ssh_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/run/agent")
+    assert "SSH_AUTH_SOCK=/run/agent" in (await run_program(("env",), str(tmp_path), 5)).output
+    assert "SSH_AUTH_SOCK" not in (await run_command("env", str(tmp_path), 5)).output
+    monkeypatch.delenv("SSH_AUTH_SOCK")
+    assert "SSH_AUTH_SOCK" not in (await run_program(("env",), str(tmp_path), 5)).output
 
 
 @pytest.mark.anyio

@@ -13,6 +13,7 @@ from rookery.lifecycle.programs import run_command
 
 OUTPUT_CHARACTERS = 1_000_000
 REASON_CHARACTERS = 500
+NO_COMMAND = "no command is set"
 # What the shell answers if there is no such program, if it cannot be run, or if a signal ended it.
 NOT_RUN_FROM = 126
 PROBES = ("types", "tests", "source", "outdated")
@@ -62,7 +63,7 @@ async def collect(folder: str, settings: HealthSettings, told: Callable[[Outcome
 
 async def _command(probe: str, column: str, command: str, folder: str, limit_s: int, read: Read) -> Outcome:
     if not command:
-        return Outcome(probe, missing="no command is set")
+        return Outcome(probe, missing=f"{NO_COMMAND}; the owner sets one: rookery health settings --{probe} COMMAND")
     ran = await run_command(command, folder, limit_s, OUTPUT_CHARACTERS)
     said = ran.output[-REASON_CHARACTERS:]
     if ran.exit_code is None or not 0 <= ran.exit_code < NOT_RUN_FROM:

@@ -63,13 +63,14 @@ Counts = Annotated[dict[str, int], BeforeValidator(_counted), WithJsonSchema({"t
 
 
 class CheckHealthTrends(ToolInput):
-    project_id: Reference = Field(description="Id")
+    project_id: Reference = Field(description="Id or name")
     days: Annotated[int, BeforeValidator(_whole), AfterValidator(_days)] | None = Field(None, description="Max age")
     limit: Hidden[Annotated[int, BeforeValidator(_whole), AfterValidator(_few)]] = DEFAULT_LISTED
+    agent_id: Hidden[Reference | None] = None
 
 
 class RecordHealthSnapshot(ToolInput):
-    counts: Counts = Field(description="By metric")
+    counts: Counts = Field(description="{tsc_errors: 3, todos: 12}")
     project_id: Hidden[Reference | None] = None
 
 

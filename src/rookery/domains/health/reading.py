@@ -14,10 +14,19 @@ _ERRORS = re.compile(r"\b(\d{1,9})\s+(?:previous\s+)?errors?\b", re.IGNORECASE)
 _ERROR_LINE = re.compile(r"\berror(?:\[\w+\])?:|\berror TS\d+|: error\b", re.IGNORECASE)
 _FAILED = re.compile(r"\b(\d{1,9})\s+(?:fail(?:ed|ing|ures?|s)?|errors?)\b", re.IGNORECASE)
 _FAILED_AFTER = re.compile(
-    r"\b(?:fail(?:ed|ures?|s)?|errors?)\s*[=:]\s*(\d{1,9})\b|^\W*fail\s+(\d{1,9})$", re.IGNORECASE
+    r"\b(?<!expected )(?:fail(?:ed|ures?|s)?|errors?)\s*[=:]\s*(\d{1,9})\b|^\W*fail\s+(\d{1,9})$", re.IGNORECASE
 )
 _FAILED_LINE = re.compile(r"^\s*(?:--- FAIL:|not ok \d)", re.MULTILINE)
 _COMPLAINT = re.compile(r"npm err!|(?:npm error|error|fatal|traceback)\b", re.IGNORECASE)
+# A package and its version begin the line, whatever a table draws around them: `requests 2.0`, `* rails (newest 7.1`,
+# `│ @scope/a │ 1.0`. A version has a dot, or another one after it, and is no time and no size. Nothing is tried twice.
+_PACKAGE = re.compile(
+    r"(?:\[info\])?[^\w@]{0,40}+@?\d{0,3}[a-z_][\w./@:>+-]{0,213}(?<=\w)"
+    r"[^\w]{1,80}+(?:(?:missing|newest|latest|current|installed)[^\w]{1,80}+)?"
+    r"(?!\d+(?:\.\d+)?\s?(?:m?s|sec\w*|min\w*|[kmg]i?b)\b)"
+    r"v?\d(?:[\w+-]{0,40}\.\w|\w{0,40}[\s│|]{1,80}+v?\d)",
+    re.IGNORECASE,
+)
 _REMARK = re.compile(r"\[notice\]|warning:|npm (?:warn|notice)\b", re.IGNORECASE)
 
 
@@ -50,7 +59,7 @@ def failed_tests(output: str, exit_code: int) -> int:
 
 
 def outdated(output: str, exit_code: int) -> int | None:
-    """How many dependencies are listed, as JSON or one with its version a line; None if the command failed.
+    """How many dependencies are listed, as JSON or one a line, its name and then its version; None if it failed.
 
     Some list with exit code 1, so that alone is no failure.
     """
@@ -58,7 +67,7 @@ def outdated(output: str, exit_code: int) -> int | None:
     listed = _json(lines)
     if listed is not None:
         return _entries(listed)
-    named = [line for line in lines if re.search(r"\d", line) and not _REMARK.match(line)]
+    named = [line for line in lines if _PACKAGE.match(line) and not _REMARK.match(line)]
     if exit_code == 0:
         return len(named)
     complains = any(_COMPLAINT.match(line) for line in lines)

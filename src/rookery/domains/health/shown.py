@@ -8,6 +8,9 @@ from rookery.domains.health.metrics import COLUMNS, METRICS
 from rookery.domains.health.store import Row
 from rookery.domains.health.trends import NO_TREND, shown
 
+RECORDED = "recorded"
+STARS = "* was recorded by somebody, not collected"
+
 
 def snapshot(row: Row) -> dict[str, Any]:
     """One snapshot; what was not counted is None."""
@@ -24,14 +27,24 @@ def snapshot(row: Row) -> dict[str, Any]:
 
 
 def trends(rows: Sequence[Row]) -> dict[str, str]:
-    """How each metric moved, over the snapshots that have it. Empty: there are fewer than two snapshots."""
+    """How each metric moved, over the snapshots that have it. Empty: there are fewer than two snapshots.
+
+    If snapshots of both sources are compared, what was recorded has a star: anybody who may record can say anything.
+    """
     if len(rows) < 2:
         return {}
-    counted = {
-        metric: [getattr(row, column) for row in rows if getattr(row, column) is not None]
-        for metric, column in METRICS.items()
-    }
-    return {metric: shown(values) for metric, values in counted.items()}
+    stars = mixed(rows)
+    moved: dict[str, str] = {}
+    for metric, column in METRICS.items():
+        having = [row for row in rows if getattr(row, column) is not None]
+        starred = [stars and row.source == RECORDED for row in having]
+        moved[metric] = shown([getattr(row, column) for row in having], starred=starred)
+    return moved
+
+
+def mixed(rows: Sequence[Row]) -> bool:
+    """Whether some of the snapshots were collected and others recorded."""
+    return len({row.source for row in rows}) > 1
 
 
 def suite(runs: Sequence[Row]) -> dict[str, str]:
@@ -45,29 +58,34 @@ def suite(runs: Sequence[Row]) -> dict[str, str]:
     }
 
 
-def told(project: str, latest: dict[str, Any] | None, moved: dict[str, str], tested: dict[str, str]) -> str:
-    """The same as text: the latest snapshot, then a line for each trend."""
-    lines = [_latest(project, latest)]
+def told(
+    project: str, latest: dict[str, Any] | None, moved: dict[str, str], tested: dict[str, str], message: str | None
+) -> str:
+    """The same as text: the latest snapshot, then a line for each trend, and what `message` has to say."""
+    lines = [] if latest is None else [_latest(project, latest)]
     if latest is not None:
         lines += [f"Trends: {NO_TREND}"] if not moved else ["Trends:", *_each(moved)]
+    lines += [] if message is None else [message]
     if tested:
         lines += ["Test suite:", *_each(tested)]
     return "\n".join(lines)
 
 
-def nothing_yet(project: str) -> str:
-    """What to do where nobody has looked yet."""
+def message_on(whose: str, rows: Sequence[Row], older: Sequence[Row], days: int | None) -> str | None:
+    """What has to be said besides: what the stars mean, or why there is nothing and what there was before."""
+    if rows:
+        return STARS if mixed(rows) else None
+    if older:
+        return f"No health snapshots of {whose} within days={days}. The newest is of {iso(older[-1].collected_ms)}."
     return (
-        f"No health snapshots of {project}. Run an improvement cycle first: collect_health, "
+        f"No health snapshots of {whose}. Run an improvement cycle first: collect_health, "
         "or an improvement_loop of manage_schedule."
     )
 
 
-def _latest(project: str, latest: dict[str, Any] | None) -> str:
-    if latest is None:
-        return nothing_yet(project)
+def _latest(project: str, latest: dict[str, Any]) -> str:
     counts = [f"{metric} {_or_unknown(latest[column])}" for metric, column in METRICS.items()]
-    return f"Health of {project} at {latest['collected_at']}: {', '.join(counts)}"
+    return f"Health of {project}, {latest['source']} at {latest['collected_at']}: {', '.join(counts)}"
 
 
 def _each(moved: dict[str, str]) -> list[str]:

@@ -79,8 +79,14 @@ def _files(root: str) -> Iterable[str]:
         listed = run_git(words, {}, root, limit=_LISTED_BYTES)
     except RookeryError:
         return _walked(root)
+    names = (os.fsdecode(name) for name in listed.split(b"\0") if name)
     # A file in conflict is listed once for each side. A folder that a repository around it ignores has none at all.
-    return dict.fromkeys(os.fsdecode(name) for name in listed.split(b"\0") if name) or _walked(root)
+    return dict.fromkeys(name for name in names if _stays_inside(name)) or _walked(root)
+
+
+def _stays_inside(name: str) -> bool:
+    """Whether a name leads nowhere else. Git shows whatever stands in its index, and agents can write that."""
+    return not name.startswith("/") and ".." not in name.split("/")
 
 
 def _walked(root: str) -> Iterator[str]:
@@ -98,6 +104,8 @@ def _count(root: str, path: str, large_lines: int, found: Scanned) -> None:
         if not stat.S_ISREG(known.st_mode):
             return
         if known.st_size > MAX_BYTES:
+            if os.path.realpath(place) != os.path.normpath(place):
+                return
             found.files += 1
             found.large += 1
             return

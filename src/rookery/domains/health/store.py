@@ -27,6 +27,7 @@ def _newest(table: sa.Table, at: str) -> sa.Select[Any]:
 
 
 _SNAPSHOTS = _newest(health_snapshots, "collected_ms")
+_BY_AGENT = _SNAPSHOTS.where(health_snapshots.c.agent_id == sa.bindparam("by_agent"))
 _RUNS = _newest(test_health, "at_ms")
 
 
@@ -54,17 +55,19 @@ class Snapshots:
         assert row is not None
         return row
 
-    def newest(self, limit: int, days: int | None = None) -> Sequence[Row]:
-        """The newest snapshots, oldest of them first; with `days` only those of so many days."""
-        return self._read(_SNAPSHOTS, limit, days)
+    def newest(self, limit: int, days: int | None = None, by: str | None = None) -> Sequence[Row]:
+        """The newest snapshots, oldest of them first; with `days` only those of so many days, with `by` of an agent."""
+        if by is None:
+            return self._read(_SNAPSHOTS, limit, days)
+        return self._read(_BY_AGENT, limit, days, by_agent=by)
 
     def runs(self, limit: int, days: int | None = None) -> Sequence[Row]:
         """The same of the test runs that the project's workers reported."""
         return self._read(_RUNS, limit, days)
 
-    def _read(self, statement: sa.Select[Any], limit: int, days: int | None) -> Sequence[Row]:
+    def _read(self, statement: sa.Select[Any], limit: int, days: int | None, **more: str) -> Sequence[Row]:
         since = 0 if days is None else now_ms(self.tx) - days * DAY_MS
-        of = {"of_tenant": self.tenant, "wanted": self.project_id, "since": since, "most": limit}
+        of = {"of_tenant": self.tenant, "wanted": self.project_id, "since": since, "most": limit, **more}
         return self.tx.all(statement, of)[::-1]
 
 

@@ -13,7 +13,7 @@ from rookery.db.tx import Tx
 from rookery.domains.health.collecting import PROBES, Outcome, collect
 from rookery.domains.health.inputs import CheckHealthTrends, CollectHealth, RecordHealthSnapshot
 from rookery.domains.health.project_settings import MAX_LIMIT_S, HealthSettings, ProjectHealth
-from rookery.domains.health.shown import nothing_yet, snapshot, suite, told, trends
+from rookery.domains.health.shown import RECORDED, message_on, snapshot, suite, told, trends
 from rookery.domains.health.store import Collections, Row, Snapshots
 from rookery.identity.store import IdentityStore
 
@@ -38,7 +38,7 @@ class HealthTrends(ToolOutput):
     message: str | None = None
 
     def as_text(self) -> str:
-        return told(self.project, self.latest, self.trends, self.suite)
+        return told(self.project, self.latest, self.trends, self.suite, self.message)
 
 
 class HealthSnapshot(ToolOutput):
@@ -69,14 +69,18 @@ def check_health_trends(ctx: Context, args: CheckHealthTrends) -> HealthTrends:
     """Use it to see if code improves. Returns trends. Reads only."""
     project = _project(ctx.tx, ctx.actor, args.project_id)
     kept = Snapshots(ctx.tx, ctx.actor.tenant, project.id)
-    rows, runs = kept.newest(args.limit, args.days), kept.runs(args.limit, args.days)
+    agent = None if args.agent_id is None else IdentityStore(ctx.tx, ctx.actor.tenant).agent(args.agent_id)
+    by = None if agent is None else agent.id
+    rows, runs = kept.newest(args.limit, args.days, by), kept.runs(args.limit, args.days)
+    older = () if rows or args.days is None else kept.newest(1, by=by)
+    whose = project.slug if agent is None else f"{project.slug} by {agent.name}"
     return HealthTrends(
         project=project.slug,
         snapshots=len(rows),
         latest=snapshot(rows[-1]) if rows else None,
         trends=trends(rows),
         suite=suite(runs),
-        message=None if rows else nothing_yet(project.slug),
+        message=message_on(whose, rows, older, args.days),
     )
 
 
@@ -88,7 +92,7 @@ def record_health_snapshot(ctx: Context, args: RecordHealthSnapshot) -> HealthSn
     """Use it to keep counts of your own. Returns a snapshot. No undo."""
     project = _project(ctx.tx, ctx.actor, args.project_id)
     kept = Snapshots(ctx.tx, ctx.actor.tenant, project.id)
-    row = kept.add(args.counts, agent=ctx.actor.agent, source="recorded", details={})
+    row = kept.add(args.counts, agent=ctx.actor.agent, source=RECORDED, details={})
     ctx.publish("HealthRecorded", subject=project.id, snapshot=row.id)
     return HealthSnapshot(snapshot=snapshot(row))
 

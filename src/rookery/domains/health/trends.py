@@ -1,6 +1,7 @@
 """Whether a count gets better. Pure: a few numbers in, a word out."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Literal
 
 Direction = Literal["falling", "steady", "rising"]
@@ -29,9 +30,13 @@ def direction(values: Sequence[int]) -> Direction | None:
     return "rising" if change > 0 else "falling"
 
 
-def shown(values: Sequence[int], *, defect: bool = True) -> str:
-    """The values with arrows between them, and what they say; `defect` is what there should be less of."""
+def shown(values: Sequence[int], *, defect: bool = True, starred: Sequence[bool] = ()) -> str:
+    """The values with arrows between them, and what they say; `defect` is what there should be less of.
+
+    `starred` says of each value whether it gets a star; absent: none does.
+    """
     found = direction(values)
     if found is None:
         return NO_TREND
-    return f"{' → '.join(map(str, values))} {(_OF_A_DEFECT if defect else _OF_A_SIZE)[found]}"
+    texts = [f"{value}{'*' if star else ''}" for value, star in zip_longest(values, starred)]
+    return f"{' → '.join(texts)} {(_OF_A_DEFECT if defect else _OF_A_SIZE)[found]}"
