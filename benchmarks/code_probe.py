@@ -61,7 +61,7 @@ class Site:
         return (time.perf_counter_ns() - started) / 1e6
 
     def forget(self) -> None:
-        """Know nothing of the tree, like a server that has just started."""
+        """Trust no notice: the next call walks the whole tree."""
         for each in trees_of(self.platform.calls)._watched.values():  # pyright: ignore[reportPrivateUsage]
             each.stale = True
 
@@ -193,6 +193,13 @@ async def measure(home: Path, root: Path, rounds: int, calls: int) -> dict[str, 
         for _ in range(calls // 2):
             here.forget()
             found["unchanged"].append(await here.timed("code_symbols", query="=x"))
+    found["restarted"] = []
+    for _ in range(calls // 2):
+        # All that a server knows goes with it; only the files of the database stay.
+        with site(home / "kept", root) as here:
+            found["restarted"].append(await here.timed("code_symbols", query="=x"))
+    with site(home / "kept", root) as here:
+        await here.timed("code_symbols", query="=x")
         found |= {"calls": await asked(here, calls), "changed": await changed(here, calls // 2)}
         found["recall"] = recall(here, listed)
     size = (home / "kept" / "rookery.db").stat().st_size

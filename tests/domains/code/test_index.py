@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import sqlalchemy as sa
@@ -185,6 +186,11 @@ PATTERNS = [
     "a/b",
     "?.py",
     "!b/",
+    "*a*c*",
+    "**/a/**/c.py",
+    "**/b/**/*.*y",
+    "[!a].py",
+    "a**/c.py",
 ]
 PATHS = ["a.py", "c.py", "a/c.py", "a/b/c.py", "b/c.py", "b/d/x.py", "d/b.py", "x/d/y.py", "a/b/d/c.py"]
 
@@ -247,8 +253,8 @@ def test_a_segment_gives_back_what_it_took(found: list[tuple[str, list[int]]]) -
         mentioned = line_of(used[bucket_of(name)], name)
         assert mentioned is not None
         assert dict(mentioned_in(mentioned, starts)) == lines_of
-        hits = lines_like({0: defined}, {0: fold(defined)}, name, "exact")
-        assert name in {hit[2].partition("\t")[0] for hit in hits}
+        hits = lines_like({0: fold(defined)}, name, "exact")
+        assert name in {defined[start:end].partition("\t")[0] for _, _, start, end in hits}
 
 
 @settings(deadline=None)
@@ -259,12 +265,12 @@ def test_a_segment_gives_back_what_it_took(found: list[tuple[str, list[int]]]) -
 def test_names_are_found_as_by_looking_at_each(names: list[str], query: str) -> None:
     segment = Segment()
     segment.add(("x",), [[name, "class", 1, 1, -1, 0, None] for name in names], 1)
-    texts = {0: segment.packed()[2]}
-    folded = {0: fold(texts[0])}
+    text = segment.packed()[2]
     small = query.lower()
 
-    def found(match: str) -> set[str]:
-        return {hit[2].partition("\t")[0] for hit in lines_like(texts, folded, query, match)}  # pyright: ignore[reportArgumentType]
+    def found(match: Literal["exact", "prefix", "fuzzy"]) -> set[str]:
+        hits = lines_like({0: fold(text)}, query, match)
+        return {text[start:end].partition("\t")[0] for _, _, start, end in hits}
 
     assert found("exact") == {name for name in names if name.lower() == small}
     assert found("prefix") == {name for name in names if name.lower().startswith(small)}

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rookery.core.context import Context
+from rookery.core.errors import RookeryError, ServiceUnavailable
 from rookery.domains.code.reading import Answer, unreadable
-from rookery.domains.code.store import Indexes, Known
+from rookery.domains.code.store import AT_ONCE, Indexes, Known, parts
 from rookery.domains.code.trees import Trees, Watched, trees_of
 from rookery.domains.code.walk import look_at
 from rookery.domains.code.workers import Worker, WorkerLost
@@ -61,7 +62,7 @@ class _Refresh:
     async def run(self, paths: set[str] | None) -> None:
         ctx, project = self.ctx, self.project
         index = await ctx.read(lambda tx: Indexes(tx, self.tenant).find(project.id, project.root))
-        if index is None:
+        while index is None:
             index = await ctx.write(lambda tx: Indexes(tx, self.tenant).open(project.id, project.root))
         self.no = index.no
         if not index.complete:
@@ -69,8 +70,8 @@ class _Refresh:
             await asyncio.to_thread(self.trees.workers.warm, _readers())
         found, known = await self._compare(sorted(paths) if paths is not None and index.complete else None)
         gone = sorted(known.keys() - found.keys())
-        if gone:
-            await ctx.write(lambda tx: Indexes(tx, self.tenant).remove(self.no, gone))
+        for part in parts(gone):
+            await ctx.write(lambda tx, part=part: Indexes(tx, self.tenant).remove(self.no, part))
         # What the kernel told of is read whatever its time of change says.
         told = paths or set()
         suspect = sorted(path for path, seen in found.items() if path in told or _differs(known.get(path), seen))
@@ -95,11 +96,14 @@ class _Refresh:
         count = min(self.total, _readers())
         chunks = iter(_chunks(suspect, found, known, count))
         ready: asyncio.Queue[Answer | None] = asyncio.Queue(maxsize=2 * MAX_WORKERS)
-        async with asyncio.TaskGroup() as group:
-            for chunk in itertools.islice(chunks, count):
-                group.create_task(self._read(itertools.chain([chunk], chunks), found, ready))
-                self.readers += 1
-            await self._keep(ready)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for chunk in itertools.islice(chunks, count):
+                    group.create_task(self._read(itertools.chain([chunk], chunks), found, ready))
+                    self.readers += 1
+                await self._keep(ready)
+        except BaseExceptionGroup as failures:
+            raise _reason(failures) from failures
 
     async def _read(self, chunks: Iterator[Chunk], found: Found, ready: "asyncio.Queue[Answer | None]") -> None:
         worker = await asyncio.to_thread(self.trees.workers.take)
@@ -109,7 +113,7 @@ class _Refresh:
                 try:
                     await ready.put(await asyncio.to_thread(worker.read, self.project.root, chunk))
                 except WorkerLost:
-                    worker = await asyncio.to_thread(self.trees.workers.take)
+                    worker = await self._proven()
                     for one in chunk:
                         worker, answer = await self._alone(worker, one, found)
                         await ready.put(answer)
@@ -121,12 +125,17 @@ class _Refresh:
         await ready.put(None)
 
     async def _alone(self, worker: Worker, one: tuple[str, str], found: Found) -> tuple[Worker, Answer]:
-        """Read one file of a chunk that cost a process. If it costs another, it is left alone from then on."""
+        """Read one file of a chunk that cost a process. If it costs another, it is left alone from then on, unless
+        processes cannot run at all."""
         try:
             return worker, await asyncio.to_thread(worker.read, self.project.root, [one])
         except WorkerLost:
+            worker = await self._proven()
             self.ctx.log("warning", f"{one[0]} cannot be parsed")
-            return await asyncio.to_thread(self.trees.workers.take), unreadable(one[0], *found[one[0]])
+            return worker, unreadable(one[0], *found[one[0]])
+
+    async def _proven(self) -> Worker:
+        return await asyncio.to_thread(self.trees.workers.proven, self.project.root)
 
     async def _keep(self, ready: "asyncio.Queue[Answer | None]") -> None:
         """Write what was read, as much at once as has come meanwhile."""
@@ -140,6 +149,17 @@ class _Refresh:
                 await self.ctx.write(lambda tx, answers=answers: Indexes(tx, self.tenant).save(self.no, answers))
                 self.done += sum(len(same) + len(packed[0]) for same, packed in answers)
                 self.ctx.progress(self.done, self.total, "files indexed")
+
+
+def _reason(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What the caller is told when several things failed at once: the first that can be told."""
+    told = [each for each in failures.exceptions if isinstance(each, RookeryError)]
+    if told:
+        return told[0]
+    first = failures.exceptions[0]
+    if isinstance(first, OSError):
+        return ServiceUnavailable(f"no process that parses code can be started: {first.strerror}", hint="try again")
+    return first
 
 
 def _readers() -> int:
@@ -160,7 +180,7 @@ def _chunks(paths: Sequence[str], found: Found, known: Mapping[str, Known], read
     for path in paths:
         chunk.append((path, known[path].hash if path in known else ""))
         taken += found[path][1]
-        if taken >= min(MAX_CHUNK, max(MIN_CHUNK, left // (4 * readers))):
+        if len(chunk) == AT_ONCE or taken >= min(MAX_CHUNK, max(MIN_CHUNK, left // (4 * readers))):
             yield chunk
             left -= taken
             chunk, taken = [], 0

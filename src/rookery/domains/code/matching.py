@@ -4,22 +4,19 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-MAX_LINES = 2_000
+from rookery.domains.code.extract import MAX_NAME
+
 CLOSE = 0.75
 MAX_LONGER = 3
-Hit = tuple[tuple[int, int], int, str]
-"""How good it is, the lower the better, the segment, and the line."""
-_Span = tuple[tuple[int, int], int, int, int]
-"""The same, with where the line starts and ends."""
+Span = tuple[tuple[int, int], int, int, int]
+"""How good it is, the lower the better, the segment, and where the line starts and ends in its text."""
 
 
-def lines_like(
-    texts: Mapping[int, str], folded: Mapping[int, str], query: str, match: Literal["exact", "prefix", "fuzzy"]
-) -> list[Hit]:
-    """The lines of names that match, at most so many. Only if no name contains the query do looser ones count: those
+def lines_like(folded: Mapping[int, str], query: str, match: Literal["exact", "prefix", "fuzzy"]) -> list[Span]:
+    """The lines of names that match, the best first. Only if no name contains the query do looser ones count: those
     that have its letters in this order, and if there are none either, those that differ in a few."""
     whole = fold(query)
-    if not query.isprintable():
+    if not query.isprintable() or len(query) > MAX_NAME + MAX_LONGER:
         return []
     if match == "exact":
         hits = _found(folded, f"\n{whole}\t", lambda name: (0, 0))
@@ -28,16 +25,17 @@ def lines_like(
     else:
         hits = _found(folded, whole, lambda name: (_rank(name, whole), len(name)))
         hits = hits or _scattered(folded, whole) or _near(folded, whole)
-    return [(rank, segment, texts[segment][start:end]) for rank, segment, start, end in sorted(hits)[:MAX_LINES]]
+    hits.sort()
+    return hits
 
 
 def _rank(name: str, whole: str) -> int:
     return 0 if name == whole else 1 if name.startswith(whole) else 2
 
 
-def _found(folded: Mapping[int, str], wanted: str, rank: Callable[[str], tuple[int, int]]) -> list[_Span]:
+def _found(folded: Mapping[int, str], wanted: str, rank: Callable[[str], tuple[int, int]]) -> list[Span]:
     """Every line whose name has `wanted`, which may include the ends of the name."""
-    hits: list[_Span] = []
+    hits: list[Span] = []
     for segment, text in folded.items():
         at = text.find(wanted)
         while at >= 0:
@@ -60,7 +58,7 @@ def fold(text: str) -> str:
     return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
 
 
-def _scattered(folded: Mapping[int, str], whole: str) -> list[_Span]:
+def _scattered(folded: Mapping[int, str], whole: str) -> list[Span]:
     if len(whole) < 2:
         return []
     letters = "".join(rf"[^\n\t{re.escape(each)}]*{re.escape(each)}" for each in whole)
@@ -72,18 +70,23 @@ def _scattered(folded: Mapping[int, str], whole: str) -> list[_Span]:
     ]
 
 
-def _near(folded: Mapping[int, str], whole: str) -> list[_Span]:
+def _near(folded: Mapping[int, str], whole: str) -> list[Span]:
     """Names that share three letters in a row with the query and are nearly it."""
     from difflib import SequenceMatcher
 
     grams = {whole[at : at + 3] for at in range(len(whole) - 2)}
-    shared = {hit[1:] for gram in grams for hit in _found(folded, gram, lambda name: (0, 0))}
+    if not grams:
+        return []
+    # Of all names only those of about its length are looked at, in one pass.
+    least, most = max(len(whole) - MAX_LONGER, 3), len(whole) + MAX_LONGER
+    pattern = re.compile(rf"^([^\t\n]{{{least},{most}}})\t.*$", re.MULTILINE)
     matcher = SequenceMatcher(b=whole)
-    hits: list[_Span] = []
-    for segment, start, end in shared:
-        name = folded[segment][start:end].partition("\t")[0]
-        if abs(len(name) - len(whole)) <= MAX_LONGER:
-            matcher.set_seq1(name)
-            if matcher.quick_ratio() >= CLOSE and matcher.ratio() >= CLOSE:
-                hits.append(((4, int(1000 * (1 - matcher.ratio()))), segment, start, end))
+    hits: list[Span] = []
+    for segment, text in folded.items():
+        for found in pattern.finditer(text):
+            name = found[1]
+            if any(name[at : at + 3] in grams for at in range(len(name) - 2)):
+                matcher.set_seq1(name)
+                if matcher.quick_ratio() >= CLOSE and matcher.ratio() >= CLOSE:
+                    hits.append(((4, int(1000 * (1 - matcher.ratio()))), segment, found.start(), found.end()))
     return hits

@@ -34,7 +34,10 @@ def place_of(tx: Tx, actor: Actor, asked: Asked) -> tuple[Project, str]:
     below = path_parts(asked.path, "path") if asked.path else ()
     if asked.project_dir is not None and asked.project_id is None:
         return _containing(tx, actor, asked.project_dir, below)
-    row = IdentityStore(tx, actor.tenant).project(asked.project_id or actor.project or "", actor.closed)
+    wanted = asked.project_id or actor.project
+    if not wanted:
+        raise NotFound("this session has no project", hint="name one: project_id")
+    row = IdentityStore(tx, actor.tenant).project(wanted, actor.closed)
     if row.path is None:
         raise ConfigurationError(
             f"project {row.slug} has no folder", hint="name a project_id that has one; list_projects shows them"

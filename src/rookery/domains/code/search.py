@@ -1,8 +1,9 @@
 """Finds symbols and mentions in the index."""
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -17,7 +18,7 @@ from rookery.domains.code.texts import DefinedTexts
 
 Match = Literal["exact", "prefix", "fuzzy"]
 MAX_FOUND = 10_000
-"""So many symbols are looked at, the best first."""
+"""So many symbols are counted and shown, the best first."""
 _NO: "sa.BindParameter[int]" = sa.bindparam("of_no")
 _BELOW = sa.or_(
     files.c.path == sa.bindparam("at"),
@@ -69,11 +70,12 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of what was found. `more`: there is more after it."""
+    """A part of what was found. `more`: there is more after it. `cut`: there is even more than was counted."""
 
     items: Sequence[Any]
     total: int
     more: bool
+    cut: bool = False
 
 
 class Search:
@@ -92,31 +94,39 @@ class Search:
     def symbols(self, query: str, match: Match, kinds: frozenset[str], start: int, limit: int) -> Page:
         """Symbols whose names match, whatever their case; the best first."""
         texts, folded = self.texts.of(self.tx, self.no)
-        found = [
+        lines = ((rank, no, texts[no][at:end]) for rank, no, at, end in lines_like(folded, query, match))
+        every = (
             (rank, each.name, segment + each.file, each.number)
-            for rank, segment, line in lines_like(texts, folded, query, match)
+            for rank, segment, line in lines
             for each in defined_in(line)
             if not kinds or each.kind in kinds
-        ]
-        found.sort()
-        del found[MAX_FOUND:]
-        paths = self._paths({file_no for _, _, file_no, _ in found})
-        there = [
-            (rank, name, paths[file_no], number, file_no) for rank, name, file_no, number in found if file_no in paths
-        ]
-        there.sort()
-        return self._page([(file_no, path, number) for _, _, path, number, file_no in there], start, limit)
+        )
+        found = list(itertools.islice(every, MAX_FOUND + 1))
+        if len(found) > MAX_FOUND:
+            # What is elsewhere, or no longer there, may take nobody's place.
+            paths = {row.file_no: row.path for row in self._all(_PATHS, {})}
+            there = (each for each in itertools.chain(found, every) if each[2] in paths)
+            found = list(itertools.islice(there, MAX_FOUND + 1))
+        else:
+            paths = self._paths({file_no for _, _, file_no, _ in found})
+        shown = sorted(
+            (rank, name, paths[file_no], number, file_no)
+            for rank, name, file_no, number in found[:MAX_FOUND]
+            if file_no in paths
+        )
+        page = self._page([(file_no, path, number) for _, _, path, number, file_no in shown], start, limit)
+        return replace(page, cut=len(found) > MAX_FOUND)
 
     def listed(self, kinds: frozenset[str], start: int, limit: int) -> Page:
         """The symbols of files in the order of their paths and lines."""
         rows = self._all(_LISTED, {})
         # Only where kinds are asked for has every outline to be read.
-        every = self._outlines(row.file_no for row in rows) if kinds else {}
+        every = self._of_kinds([row.file_no for row in rows], kinds) if kinds else {}
         shown: list[tuple[int, str, int]] = []
         total = 0
         for row in rows:
             file_no, path, count = row.file_no, row.path, row.symbols
-            wanted = [n for n, each in enumerate(every[file_no]) if each.kind in kinds] if kinds else range(count)
+            wanted = every[file_no] if kinds else range(count)
             part = wanted[max(start - total, 0) : max(start + limit - total, 0)]
             shown += [(file_no, path, number) for number in part]
             total += len(wanted)
@@ -181,6 +191,14 @@ class Search:
     def _place(self) -> dict[str, str]:
         # The character after the slash: everything in the folder sorts before it.
         return {"at": self.path, "below": f"{self.path}/", "after": f"{self.path}0"}
+
+    def _of_kinds(self, numbers: Sequence[int], kinds: frozenset[str]) -> dict[int, list[int]]:
+        """Which symbols of each file are of some kinds. Every outline is read, and none is kept."""
+        found: dict[int, list[int]] = {}
+        for part in parts(numbers):
+            for file_no, symbols in self._outlines(part).items():
+                found[file_no] = [number for number, each in enumerate(symbols) if each.kind in kinds]
+        return found
 
     def _outlines(self, numbers: Iterable[int]) -> dict[int, list[Symbol]]:
         wanted = sorted(set(numbers))

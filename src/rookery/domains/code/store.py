@@ -19,6 +19,8 @@ FORMAT = "1"
 """Another one makes every index be built anew, for when names are taken out of files in another way."""
 AT_ONCE = 500
 """How many values a statement is given at most."""
+SEGMENTS_AT_ONCE = 20
+"""How many segments are dropped in one transaction; each has a row for every bucket."""
 FILE_COLUMNS = (
     "project_no", "file_no", "segment_no", "tenant", "path", "language", "mtime_ns", "size", "hash", "symbols",
     "outline",
@@ -47,6 +49,15 @@ _DROP_WORDS = sa.delete(words).where(
     words.c.project_no == _NO,
     words.c.bucket.in_(range(BUCKETS)),
     words.c.segment_no == sa.bindparam("the_segment"),
+)
+_SOME_SEGMENTS = sa.select(segments.c.segment_no).where(segments.c.project_no == _NO).limit(SEGMENTS_AT_ONCE)
+_DROP_SOME_FILES = (
+    sa.delete(files)
+    .where(
+        files.c.project_no == _NO,
+        files.c.file_no.in_(sa.select(files.c.file_no).where(files.c.project_no == _NO).limit(AT_ONCE)),
+    )
+    .returning(files.c.file_no)
 )
 _TOUCH = (
     sa.update(files)
@@ -87,20 +98,31 @@ class Indexes:
             return None
         return Index(row.no, row.indexed_ms is not None)
 
-    def open(self, project_id: str, root: str) -> Index:
-        """The index of a project. One of another folder or format is emptied first."""
+    def open(self, project_id: str, root: str) -> Index | None:
+        """The index of a project. One of another folder or format is emptied first, a portion each time: as long as
+        there is more, the answer is None."""
         insert = (sqlite if self.tx.dialect == "sqlite" else postgresql).insert(projects)
         first = {"tenant": self.tenant, "project_id": project_id, "last_file": 0, "indexed_ms": None}
         self.tx.run(insert.values(**first, root="", format="").on_conflict_do_nothing())
         row = self.tx.one(_FIND.with_for_update(), {"of_tenant": self.tenant, "of_project": project_id})
         assert row is not None
-        if row.root != root or row.format != FORMAT:
-            for table in (words, segments, files):
-                self.tx.run(sa.delete(table).where(table.c.project_no == row.no))
-            new = {"root": root, "format": FORMAT, "indexed_ms": None}
-            self.tx.run(sa.update(projects).where(projects.c.no == row.no).values(**new))
-            return Index(row.no, False)
-        return Index(row.no, row.indexed_ms is not None)
+        if row.root == root and row.format == FORMAT:
+            return Index(row.no, row.indexed_ms is not None)
+        empty = self._empty_some(row.no)
+        # One that is half empty is nobody's.
+        new = {"root": root, "format": FORMAT} if empty else {"root": "", "format": ""}
+        self.tx.run(sa.update(projects).where(projects.c.no == row.no).values(**new, indexed_ms=None))
+        return Index(row.no, False) if empty else None
+
+    def _empty_some(self, no: int) -> bool:
+        """Drop some rows of an index. Whether these were the last."""
+        values: dict[str, object] = {"of_no": no}
+        some: list[int] = [row.segment_no for row in self.tx.all(_SOME_SEGMENTS, values)]
+        for segment in some:
+            self.tx.run(_DROP_WORDS, [{**values, "the_segment": segment}])
+            self.tx.run(_DROP_SEGMENT, [{**values, "the_segment": segment}])
+        dropped = self.tx.all(_DROP_SOME_FILES, values)
+        return len(some) < SEGMENTS_AT_ONCE and len(dropped) < AT_ONCE
 
     def known(self, no: int, paths: Sequence[str] | None = None) -> dict[str, Known]:
         """The files of an index by their paths: all of them, or those at some paths."""

@@ -23,8 +23,13 @@ DEFAULT_SHOWN, MAX_SHOWN = 50, 200
 DEFINITIONS = 20
 KINDS = (
     "function", "method", "class", "interface", "type_alias", "enum", "variable", "namespace", "macro",
-    "implementation", "import", "export",
+    "implementation",
 )  # fmt: skip
+ELSEWHERE = {
+    "import": "imports are no symbols: find_references shows them",
+    "export": "exports are no symbols: those that are have exported",
+}
+"""Kinds of other platforms. They are accepted, and whoever asks for them is told."""
 
 
 def _short(text: str) -> str:
@@ -35,7 +40,7 @@ def _short(text: str) -> str:
 
 def _kinds(kinds: list[str]) -> list[str]:
     for kind in kinds:
-        if kind not in KINDS:
+        if kind not in KINDS and kind not in ELSEWHERE:
             raise ValueError(f"must be some of {', '.join(KINDS)}")
     return kinds
 
@@ -56,7 +61,7 @@ class Where(ToolInput):
     """What both tools take. Those that are not listed are spellings of other platforms, and refinements."""
 
     path: Text | None = Field(None, description="File or folder")
-    project_id: Text | None = Field(None, description="If another")
+    project_id: Text | None = Field(None, description="Another project")
     cursor: SkipJsonSchema[Cursor | None] = Field(None, description="The next_cursor of the page before")
     project_dir: SkipJsonSchema[Text | None] = Field(None, description="A folder of a project")
     limit: SkipJsonSchema[Limit | None] = Field(None, description="At most, up to 200")
@@ -89,7 +94,7 @@ class Told(ToolOutput):
     default=True, requires="code_index", open_world=False, timeout_s=INDEX_LIMIT_S,
 )  # fmt: skip
 async def code_symbols(ctx: Context, args: CodeSymbols) -> Told:
-    """Use it to find definitions, or those of path. Returns lines. Reads only."""
+    """Use it to find definitions by name, or all in path. Returns paths and lines. Reads only."""
     query, match = _query(args)
     kinds, start, limit = frozenset(args.kinds or ()), decode_number(args.cursor) or 0, args.limit or DEFAULT_SHOWN
 
@@ -100,6 +105,9 @@ async def code_symbols(ctx: Context, args: CodeSymbols) -> Told:
 
     found, notes = await _look(ctx, args, look)
     told: dict[str, Any] = {"symbols": [placed(each) for each in found.items], "total": found.total}
+    notes = [*notes, *(said for kind, said in ELSEWHERE.items() if kind in kinds)]
+    if found.cut:
+        notes = [*notes, f"only the best {found.total} are counted"]
     if not found.total:
         notes = [*notes, f"no symbol matches {query}" if query else "no symbols there"]
     return Told(**told, **_rest(found, start, limit, notes))
@@ -122,7 +130,7 @@ def _query(args: CodeSymbols) -> tuple[str, Match]:
     default=True, requires="code_index", open_world=False, timeout_s=INDEX_LIMIT_S,
 )  # fmt: skip
 async def find_references(ctx: Context, args: FindReferences) -> Told:
-    """Use it to see where a name is used. Returns lines, by name only."""
+    """Use it to see where a name is used. Returns paths, lines; by name only."""
     start, limit = decode_number(args.cursor) or 0, args.limit or DEFAULT_SHOWN
     found, notes = await _look(
         ctx,
@@ -170,5 +178,9 @@ def _looked(tx: Any, ctx: Context, project: Project, path: str, look: Callable[[
 
 
 def _rest(found: Page, start: int, limit: int, notes: Sequence[str]) -> dict[str, Any]:
-    rest: dict[str, Any] = {"next_cursor": encode_cursor(str(start + limit))} if found.more else {}
+    rest: dict[str, Any] = {}
+    if found.more:
+        rest["next_cursor"] = encode_cursor(str(start + limit))
+        # No schema names the argument.
+        notes = [*notes, "more: cursor=next_cursor"]
     return {**rest, "note": "; ".join(notes)} if notes else rest

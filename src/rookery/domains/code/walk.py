@@ -16,6 +16,10 @@ INSTALLED = frozenset({"node_modules", "__pycache__", "site-packages", "bower_co
 MADE = frozenset({"build", "dist", "vendor"})
 """Left out as well, but only in the project's own folder: further down they are often somebody's package."""
 ENVIRONMENT = "pyvenv.cfg"
+MAX_DEPTH = 64
+"""Folders in folders. Nobody writes more, and rules take their time with every one."""
+MAX_PATTERNS = 20_000
+"""Of all .gitignore files of a tree. Those that are found later are not followed."""
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class Walk:
         self._enter = enter
         self._check = check
         self._endings = available()
+        self._patterns_left = MAX_PATTERNS
 
     def run(self) -> Tree:
         waiting: list[tuple[str, tuple[Rules, ...]]] = [("", ())]
@@ -65,18 +70,29 @@ class Walk:
         if ENVIRONMENT in hidden and folder:
             return
         if ".gitignore" in hidden:
-            own = rules_of(_small(os.path.join(self.root, folder, ".gitignore")), folder)
-            rules = (*rules, own) if own is not None else rules
+            rules = (*rules, *self._own_rules(folder))
         if rules:
             self.found.rules[folder] = rules
         for entry in entries:
+            if rules:
+                self._check()
             name = entry.name
             if name.rpartition(".")[2].lower() in self._endings and entry.is_file(follow_symlinks=False):
                 self._file(folder + name, entry, rules)
             elif entry.is_dir(follow_symlinks=False) and not left_out(name, top=not folder):
                 inner = f"{folder}{name}/"
-                if not rules or not ignored(inner, rules):
+                if folder.count("/") < MAX_DEPTH and not (rules and ignored(inner, rules)):
                     waiting.append((inner, rules))
+
+    def _own_rules(self, folder: str) -> tuple[Rules, ...]:
+        """The rules of a folder, if it has some and the tree has not too many already."""
+        if self._patterns_left <= 0:
+            return ()
+        own = rules_of(_small(os.path.join(self.root, folder, ".gitignore")), folder)
+        if own is None:
+            return ()
+        self._patterns_left -= len(own.patterns)
+        return (own,)
 
     def _file(self, path: str, entry: "os.DirEntry[str]", rules: tuple[Rules, ...]) -> None:
         if is_hidden(entry.name) or (rules and ignored(path, rules)):

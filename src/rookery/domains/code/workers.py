@@ -1,15 +1,18 @@
 """Starts the processes that take files apart, hands them files, and lets them go when nobody needs them."""
 
+import contextlib
 import marshal
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import rookery
+from rookery.core.errors import ServiceUnavailable
 from rookery.domains.code.reading import Answer
 from rookery.domains.code.worker import receive, send
 
@@ -17,26 +20,36 @@ MODULE = "rookery.domains.code.worker"
 ANSWER_LIMIT_S = 60.0
 IDLE_S = 300.0
 """How long a process waits for more. A start takes longer than a changed file."""
+SYSTEM_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Without these Python itself may not start."""
+LAST_WORDS = 300
 Wanted = Sequence[tuple[str, str]]
 """Paths, each with the hash that is known of it, or nothing."""
 
 
 class WorkerLost(Exception):
-    """The process ended, or said nothing for too long: something in what it was handed is to blame."""
+    """The process ended, or said nothing for too long. `why`: the last that it said."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 class Worker:
     """One process. For one thread at a time."""
 
     def __init__(self) -> None:
-        # It has no need for what this process may know: of the environment it gets where our code is.
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        # It has no need for what this process may know: of the environment it gets where our code is. A session of
+        # its own keeps the signals of a terminal away, which would look as if a file had brought it down.
         self._process = subprocess.Popen(
             [sys.executable, "-m", MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._said,
             cwd="/",
-            env={"PYTHONPATH": os.pathsep.join(_places())},
+            env={"PYTHONPATH": os.pathsep.join(_places()), **_system_paths()},
+            start_new_session=True,
         )
 
     def read(self, root: str, wanted: Wanted) -> Answer:
@@ -49,19 +62,28 @@ class Worker:
         try:
             send(self._process.stdin, marshal.dumps((root, list(wanted))))
             body = receive(self._process.stdout)
-        except OSError:
+        except (OSError, ValueError):
             body = None
         finally:
             late.cancel()
         if body is None:
-            self.end()
-            raise WorkerLost
+            raise WorkerLost(self._ended())
         return marshal.loads(body)
+
+    def _ended(self) -> str:
+        """End it, and tell what it said last, or how it ended."""
+        last = ""
+        # Somebody else may have ended it.
+        with contextlib.suppress(OSError, ValueError), self._said as said:
+            said.seek(max(0, said.seek(0, os.SEEK_END) - LAST_WORDS))
+            last = said.read().decode(errors="replace").strip().rpartition("\n")[2]
+        self.end()
+        return last or f"it ended with {self._process.returncode}"
 
     def end(self) -> None:
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
+        for stream in (self._process.stdin, self._process.stdout, self._said):
             if stream is not None:
                 _close(stream)
 
@@ -82,12 +104,27 @@ class Workers:
                 return self._idle.pop()
         return Worker()
 
+    def proven(self, root: str) -> Worker:
+        """A new one that has answered already, so that what it is handed next is to blame for its end. Raises
+        ServiceUnavailable if none can run here."""
+        worker = Worker()
+        try:
+            worker.read(root, [])
+        except WorkerLost as lost:
+            raise ServiceUnavailable(
+                f"no process that parses code can run: {lost.why}",
+                hint="the owner looks at memory, and installs 'rookery[code]' again",
+            ) from None
+        return worker
+
     def warm(self, count: int) -> None:
-        """Start as many as it takes for so many to be idle; they get ready by themselves."""
+        """Start as many as it takes for so many to be idle; they get ready by themselves. Those that cannot be started
+        are missed by whoever takes one."""
         with self._lock:
             missing = 0 if self._closed else count - len(self._idle)
-        for _ in range(missing):
-            self.give_back(Worker())
+        with contextlib.suppress(OSError):
+            for _ in range(missing):
+                self.give_back(Worker())
 
     def give_back(self, worker: Worker) -> None:
         with self._lock:
@@ -124,6 +161,10 @@ def _places() -> list[str]:
     """Where our code is, and whatever else was put into the path of this process by hand."""
     own = str(Path(rookery.__file__).resolve().parents[1])
     return [own, *(each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(each))]
+
+
+def _system_paths() -> dict[str, str]:
+    return {name: value for name in SYSTEM_PATHS if (value := os.environ.get(name))}
 
 
 def _close(stream: Any) -> None:
