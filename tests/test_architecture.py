@@ -34,6 +34,7 @@ LAYERS = [
         "repute",
         "attest",
     },
+    {"sessions"},
     {"domains"},
     {"engine", "server", "runtimes"},
     {"web", "cli"},

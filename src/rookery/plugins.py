@@ -26,6 +26,7 @@ from rookery.ledger import tables as ledger_tables
 from rookery.lifecycle import issue_tables, run_tables
 from rookery.repute import tables as repute_tables
 from rookery.sealing import key_table
+from rookery.sessions import tables as session_tables
 
 GROUP = "rookery.domains"
 PARTS = ("tools", "resources", "prompts", "store", "tables", "jobs", "hooks")
@@ -75,6 +76,7 @@ def _ours() -> "_Found":
         "repute": repute_tables.MIGRATIONS,
         "runs": run_tables.MIGRATIONS,
         "sealing": key_table.MIGRATIONS,
+        "agent_sessions": session_tables.MIGRATIONS,
         "storage": storage.MIGRATIONS,
         "server_keys": server_keys.MIGRATIONS,
     }

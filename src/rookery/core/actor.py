@@ -35,6 +35,8 @@ class Actor:
     issue: str | None = None
     """The id of the bound issue, however it was named when the session began."""
     issue_identifier: str | None = None
+    issue_named: bool = False
+    """Whether the session was bound to its issue when it began, not by a claim since then."""
     session: str | None = None
     shared_session: bool = False
     """Whether several clients act in this session, as those of one token without sessions of their own do."""

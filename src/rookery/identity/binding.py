@@ -98,12 +98,13 @@ def stricter(mode: Mode, other: Mode | None) -> Mode:
 def binding_again(actor: Actor) -> Binding:
     """The binding of an agent's session that the platform started, with which its rights can be looked up anew.
 
-    What the session is held to stays. Its issue is the one that it has claimed by then.
+    What the session is held to stays. Its issue is the one that it was bound to, else the one it has claimed by then.
     """
     return Binding(
         tenant=actor.tenant,
         agent=actor.agent,
         project=actor.project,
+        issue=actor.issue if actor.issue_named else None,
         session=actor.session,
         shared=actor.shared_session,
         worktree=actor.worktree,

@@ -24,4 +24,5 @@ class Renewal:
         if actor.kind != "agent":
             return actor
         found = await self._database.read(lambda tx: self._resolver.resolve(tx, binding_again(actor)))
-        return replace(found.actor, run=actor.run, phase=actor.phase)
+        unattended = actor.unattended or found.actor.unattended
+        return replace(found.actor, run=actor.run, phase=actor.phase, unattended=unattended)

@@ -213,6 +213,7 @@ class Resolver:
             "project_slug": place.project_slug,
             "issue": place.issue,
             "issue_identifier": place.issue_identifier,
+            "issue_named": binding.issue is not None,
             "closed": visitor.closed,
             "session": binding.session,
             "shared_session": binding.shared,

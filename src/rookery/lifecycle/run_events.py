@@ -8,10 +8,12 @@ from typing import Any, Literal, cast
 from rookery.core.errors import ValidationFailed
 
 EventType = Literal["system", "assistant", "user", "result", "rate_limit_event"]
-EventSubtype = Literal["init", "thinking", "text", "tool_use", "tool_result"]
+EventSubtype = Literal[
+    "init", "input", "status", "ask", "error", "other", "thinking", "text", "tool_use", "tool_result"
+]
 
 SUBTYPES: Mapping[EventType, tuple[EventSubtype, ...]] = {
-    "system": ("init",),
+    "system": ("init", "input", "status", "ask", "error", "other"),
     "assistant": ("thinking", "text", "tool_use"),
     "user": ("tool_result",),
     "result": (),

@@ -34,13 +34,14 @@ agent_runs = sa.Table(
     whole("base_ms", null=True),
     whole("deadline_ms", null=True),
     text("hold", null=True),
+    whole("waited_ms", null=True),
 )
 """`project_id` is where the run took place, also after its issue was moved. `cost_micros` are millionths of a dollar.
 `updated_ms` is when something was last heard of the run.
 
 A session that the platform started for a job has more: what it was for (`kind`), the `key` of the session, the job and
 the `attempt` at it that look after the run, how long it may take at first (`base_ms`), when its time is over, and the
-reservation of its credits (`hold`)."""
+reservation of its credits (`hold`). `waited_ms` is how long it has waited for people, by which its time has moved."""
 _NEWEST = (agent_runs.c.created_ms, agent_runs.c.id)
 sa.Index("agent_runs_newest", agent_runs.c.tenant, *_NEWEST)
 sa.Index("agent_runs_issue", agent_runs.c.tenant, agent_runs.c.issue_id, *_NEWEST)
@@ -60,10 +61,14 @@ run_events = sa.Table(
     text("subtype", null=True),
     json_text("payload"),
     whole("at_ms"),
+    text("session", null=True),
+    whole("session_number", null=True),
     sa.UniqueConstraint("tenant", "run_id", "number"),
 )
-"""`number` counts the events of a run from 1, without gaps. Project and issue are those of the run."""
+"""`number` counts the events of a run from 1, without gaps. Project and issue are those of the run. What happened in a
+session of ours has its id, and a number that counts on from turn to turn."""
 sa.Index("run_events_issue", run_events.c.tenant, run_events.c.issue_id, run_events.c.seq)
+sa.Index("run_events_session", run_events.c.tenant, run_events.c.session, run_events.c.session_number, unique=True)
 
 _EVENT_DDL = (
     "tenant TEXT NOT NULL, run_id TEXT NOT NULL, number BIGINT NOT NULL, project_id TEXT NOT NULL, issue_id TEXT, "
@@ -107,4 +112,14 @@ MIGRATIONS = (
         ],
     ),
     Migration(2, "sessions", _SESSION_COLUMNS),
+    Migration(
+        3,
+        "events of sessions",
+        [
+            "ALTER TABLE run_events ADD COLUMN session TEXT",
+            "ALTER TABLE run_events ADD COLUMN session_number BIGINT",
+            "CREATE UNIQUE INDEX run_events_session ON run_events (tenant, session, session_number)",
+        ],
+    ),
+    Migration(4, "waits for people", ["ALTER TABLE agent_runs ADD COLUMN waited_ms BIGINT"]),
 )

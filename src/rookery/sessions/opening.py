@@ -1,0 +1,108 @@
+"""What is checked before a session is opened: whose it is, where it works, and that it reaches no further than that."""
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rookery.core.actor import Actor, Mode
+from rookery.core.errors import ConfigurationError, InvalidParams, PermissionDenied
+from rookery.db.tx import Tx
+from rookery.identity.binding import Binding, stricter
+from rookery.identity.resolve import Resolver
+from rookery.identity.store import IdentityStore
+from rookery.sessions.store import NewSession, Row, SessionRows
+
+NO_RUNTIME = "this server starts no agents: its setting runtime names none"
+SET_RUNTIME = "set runtime, such as ROOKERY_RUNTIME=claude"
+OUTSIDE_HINT = "work in the folder of a project, or let the owner add the folder to session_roots"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What is wanted. Whatever is left out is what the agent, its project and the server have."""
+
+    agent: str | None = None
+    project: str | None = None
+    issue: str | None = None
+    profile: str | None = None
+    cwd: str | None = None
+    mode: Mode | None = None
+    model: str | None = None
+    runtime: str | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """What this server can start, and where."""
+
+    runtimes: Collection[str]
+    default: str | None
+    roots: Sequence[str] = ()
+
+
+def open_session(tx: Tx, resolver: Resolver, ways: Ways, opener: Actor, opening: Opening) -> Row:
+    """Keep a session as it is wanted, once everything about it is in order. Only people open sessions."""
+    if opener.kind != "human":
+        raise PermissionDenied("only people open sessions", hint="send_message lets another agent work", layer="role")
+    runtime = _runtime(ways, opening.runtime)
+    binding = Binding(
+        tenant=opener.tenant,
+        agent=opening.agent,
+        profile=opening.profile,
+        project=opening.project or (opener.project if opening.issue is None else None),
+        issue=opening.issue,
+    )
+    actor = resolver.resolve(tx, binding).actor
+    cwd = _folder(tx, actor, opening.cwd, ways.roots)
+    new = NewSession(
+        actor=actor,
+        runtime=runtime,
+        mode=stricter(opening.mode or actor.mode, actor.mode),
+        opened_by=opener.subject,
+        title=opening.title,
+        model=opening.model,
+        cwd=cwd,
+    )
+    return SessionRows(tx, opener.tenant).create(new)
+
+
+def _runtime(ways: Ways, wanted: str | None) -> str:
+    name = wanted or ways.default
+    if name is None:
+        raise ConfigurationError(NO_RUNTIME, hint=SET_RUNTIME)
+    if name not in ways.runtimes:
+        known = ", ".join(sorted(ways.runtimes)) or "none"
+        raise InvalidParams(f"this server has no runtime {name[:50]}", hint=f"it has: {known}")
+    return name
+
+
+def _folder(tx: Tx, actor: Actor, wanted: str | None, roots: Sequence[str]) -> str | None:
+    """The folder in which the agent works: the wanted one if it is inside what is allowed, else that of its project."""
+    project: Any = IdentityStore(tx, actor.tenant).project(actor.project) if actor.project is not None else None
+    own: str | None = actor.worktree or (project.path if project is not None else None)
+    if wanted is None:
+        return real_folder(own) if own is not None else None
+    return inside(wanted, (*roots, *((own,) if own is not None else ())))
+
+
+def inside(folder: str, roots: Iterable[str]) -> str:
+    """The real path of a folder inside one of the roots, links followed; else an error that says what to do."""
+    real = real_folder(folder)
+    for root in roots:
+        top = os.path.realpath(os.path.expanduser(root))
+        if os.path.commonpath([real, top]) == top:
+            return real
+    raise PermissionDenied(f"{folder[:200]} is outside the folders that agents may work in", hint=OUTSIDE_HINT)
+
+
+def real_folder(folder: str) -> str:
+    """The real path of a folder that is there."""
+    path = os.path.expanduser(folder)
+    if not os.path.isabs(path) or "\0" in path:
+        raise InvalidParams(f"{folder[:200]!r} is no absolute path of a folder", hint="give the whole path")
+    real = os.path.realpath(path)
+    if not os.path.isdir(real):
+        raise InvalidParams(f"there is no folder {folder[:200]}", hint="make it first")
+    return real

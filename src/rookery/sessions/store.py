@@ -1,0 +1,357 @@
+"""Keeps sessions and their messages. A change is one guarded statement, and whoever hosts the agent is woken by it."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from rookery.core.actor import Actor, Mode
+from rookery.core.admission import storable
+from rookery.core.errors import Conflict, NotFound, ValidationFailed
+from rookery.core.ids import new_id
+from rookery.db.clock import now_ms
+from rookery.db.tx import Tx
+from rookery.identity.binding import Binding, binding_again, bound_by, inherited, stricter
+from rookery.jobs.store import Jobs
+from rookery.lifecycle.sessions import Outcome
+from rookery.sessions.tables import (
+    DROPPED,
+    ENDED,
+    IDLE,
+    QUEUED,
+    RUNNING,
+    STATES,
+    TAKEN,
+    WAITING,
+    agent_sessions,
+    session_messages,
+)
+
+Row = sa.Row[Any]
+Origin = Literal["user", "message", "schedule", "work", "workflow", "a2a"]
+MessageState = Literal["done", "lost", "dropped"]
+TURN = "sessions.turn"
+MAX_TEXT = 1_000_000
+MAX_TITLE = 200
+MAX_QUEUED = 100
+_PLACE = ("agent", "project", "issue", "worktree", "cwd", "project_slug", "symphony_dir")
+_s, _m = agent_sessions.c, session_messages.c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSession:
+    """A session to be kept. Its `actor` is the agent as it is bound: no change of mode leads beyond the actor's."""
+
+    actor: Actor
+    runtime: str
+    mode: Mode
+    opened_by: str
+    origin: Origin = "user"
+    title: str = ""
+    model: str | None = None
+    cwd: str | None = None
+    servers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A message, and how many are before it: 0 if it is its turn."""
+
+    message: Row
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How many sessions there are in each state, and what all of them have used."""
+
+    states: Mapping[str, int]
+    turns: int
+    cost_micros: int
+    input_tokens: int
+    output_tokens: int
+
+
+def control_name(session_id: str) -> str:
+    """What the host of the session's agent is woken by."""
+    return f"session:{session_id}"
+
+
+def events_name(session_id: str) -> str:
+    """What those are woken by who follow the session in other processes."""
+    return f"session-events:{session_id}"
+
+
+def hash_of(key: str) -> str:
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
+
+
+def binding_of(row: Row) -> Binding:
+    """With what the rights of the session's agent are looked up, now and for each of its calls."""
+    kept: dict[str, Any] = row.binding
+    place = {name: kept.get(name) for name in _PLACE}
+    held = bound_by(kept["held"])
+    held["mode"] = stricter(row.mode, held["mode"])
+    return Binding(tenant=row.tenant, session=row.id, **place, **held)
+
+
+def is_unattended(row: Row) -> bool:
+    """Whether nobody sits before the session, so that nobody is asked for long."""
+    return bool(row.binding.get("unattended"))
+
+
+class SessionRows:
+    """The sessions of one tenant. Those in `closed` projects do not exist for the caller."""
+
+    def __init__(self, tx: Tx, tenant: str, closed: frozenset[str] = frozenset()) -> None:
+        self.tx = tx
+        self.tenant = tenant
+        self._closed = closed
+
+    def create(self, new: NewSession) -> Row:
+        """Keep a session. One of the same id that is there already is returned as it is."""
+        at = now_ms(self.tx)
+        session_id = new.id or new_id("ses")
+        actor = new.actor
+        bound = binding_again(actor)
+        kept = {name: getattr(bound, name) for name in _PLACE}
+        values = {
+            "id": session_id,
+            "tenant": self.tenant,
+            "agent": actor.agent,
+            "project_id": actor.project,
+            "issue_id": actor.issue,
+            "title": new.title.strip()[:MAX_TITLE],
+            "origin": new.origin,
+            "opened_by": new.opened_by,
+            "runtime": new.runtime,
+            "model": new.model,
+            "mode": new.mode,
+            "cwd": new.cwd,
+            "state": IDLE,
+            "binding": {**kept, "cwd": new.cwd, "held": inherited(actor), "unattended": actor.unattended},
+            "servers": dict(new.servers),
+            "created_ms": at,
+            "active_ms": at,
+            **dict.fromkeys(("interrupts", "event_count", "turns", "cost_micros", "input_tokens", "output_tokens"), 0),
+        }
+        there = self.find(session_id) if new.id is not None else None
+        if there is not None:
+            return there
+        made = self.tx.one(sa.insert(agent_sessions).values(**values).returning(*agent_sessions.c))
+        assert made is not None
+        return made
+
+    def find(self, session_id: str) -> Row | None:
+        """The session of this id, ours or the runtime's; None if the caller knows of none."""
+        # What no database can store is in none, and asking would be an error.
+        if not storable(session_id):
+            return None
+        same = sa.or_(_s.id == session_id, _s.native_id == session_id)
+        newest = (_s.id != session_id, _s.active_ms.desc())
+        return self.tx.one(sa.select(agent_sessions).where(*self._seen, same).order_by(*newest).limit(1))
+
+    def of(self, session_id: str) -> Row:
+        """The same; NotFound if there is none."""
+        row = self.find(session_id)
+        if row is None:
+            raise NotFound(f"there is no session {session_id[:100]}", hint="list_sessions names them")
+        return row
+
+    def page(
+        self,
+        limit: int,
+        *,
+        before: tuple[int, str] | None = None,
+        state: str | None = None,
+        agent: str | None = None,
+        cwd: str | None = None,
+    ) -> Sequence[Row]:
+        """Sessions, those that were active last first; those after `before`, the `active_ms` and `id` of one."""
+        wanted = sa.select(agent_sessions).where(*self._which(state, agent, cwd)).limit(limit)
+        if before is not None:
+            place = sa.tuple_(sa.literal(before[0], sa.BigInteger), sa.literal(before[1]))
+            wanted = wanted.where(sa.tuple_(_s.active_ms, _s.id) < place)
+        return self.tx.all(wanted.order_by(_s.active_ms.desc(), _s.id.desc()))
+
+    def stats(self, agent: str | None = None, cwd: str | None = None) -> Stats:
+        """What there is and what was used, by all sessions or those of one agent."""
+        sums = ("turns", "cost_micros", "input_tokens", "output_tokens")
+        # A sum of whole numbers is a decimal on one of the databases.
+        columns = [sa.cast(sa.func.coalesce(sa.func.sum(_s[name]), 0), sa.BigInteger).label(name) for name in sums]
+        wanted = sa.select(_s.state, sa.func.count().label("how_many"), *columns).where(*self._which(None, agent, cwd))
+        rows = self.tx.all(wanted.group_by(_s.state))
+        states = {**dict.fromkeys(STATES, 0), **{row.state: row.how_many for row in rows}}
+        used: dict[str, int] = {name: sum(getattr(row, name) for row in rows) for name in sums}
+        return Stats(states, **used)
+
+    def counts(self, agent: str | None = None) -> Mapping[str, int]:
+        """How many there are in each state."""
+        return self.stats(agent).states
+
+    def _which(self, state: str | None, agent: str | None, cwd: str | None) -> list[sa.ColumnElement[bool]]:
+        given = ((_s.state, state), (_s.agent, agent), (_s.cwd, cwd))
+        return [*self._seen, *(column == value for column, value in given if value is not None)]
+
+    @property
+    def _seen(self) -> tuple[sa.ColumnElement[bool], ...]:
+        mine = _s.tenant == self.tenant
+        if not self._closed:
+            return (mine,)
+        return mine, sa.or_(_s.project_id.is_(None), _s.project_id.not_in(sorted(self._closed)))
+
+    # Messages
+
+    def queue(self, session_id: str, text: str, sent_by: str, message_id: str | None = None) -> Queued:
+        """Let the agent be told this when its turn has come. The same id again adds nothing."""
+        if not text.strip() or len(text) > MAX_TEXT or not storable(text):
+            raise ValidationFailed(f"a message has 1 to {MAX_TEXT} characters", hint="put long texts into a file")
+        session = self.of(session_id)
+        message_id = message_id or new_id("msg")
+        there = self.message(session.id, message_id)
+        if there is not None:
+            return Queued(there, self._before(there))
+        # The row is locked by this, so that the session cannot end meanwhile.
+        if self._change(session.id, {"active_ms": now_ms(self.tx)}, _s.state != ENDED) is None:
+            raise Conflict(f"the session {session.id} has ended", hint="start another one")
+        if self._waiting(session.id) >= MAX_QUEUED:
+            raise Conflict(f"{MAX_QUEUED} messages wait already", hint="wait until some are done, or drop some")
+        job = Jobs(self.tx, self.tenant).defer(
+            TURN, {"session_id": session.id, "message_id": message_id}, lock=control_name(session.id), attempts=3
+        )
+        values = {"id": message_id, "tenant": self.tenant, "session_id": session.id, "text": text, "state": QUEUED}
+        more = {"sent_by": sent_by, "job_id": job, "created_ms": now_ms(self.tx)}
+        made = self.tx.one(sa.insert(session_messages).values(**values, **more).returning(*session_messages.c))
+        assert made is not None
+        return Queued(made, self._before(made))
+
+    def message(self, session_id: str, message_id: str) -> Row | None:
+        mine = (_m.tenant == self.tenant, _m.id == message_id)
+        row = self.tx.one(sa.select(session_messages).where(*mine))
+        if row is not None and row.session_id != session_id:
+            raise Conflict("this message was sent to another session", hint="give it an id of its own")
+        return row
+
+    def messages(self, session_id: str, limit: int = 200) -> Sequence[Row]:
+        """The newest messages, in the order in which they came."""
+        wanted = sa.select(session_messages).where(*self._of(session_id))
+        rows = self.tx.all(wanted.order_by(_m.created_ms.desc(), _m.job_id.desc()).limit(limit))
+        return list(reversed(rows))
+
+    def take(self, message_id: str) -> Row | None:
+        """Begin with a message; None if it is not waiting any more."""
+        mine = (_m.tenant == self.tenant, _m.id == message_id, _m.state == QUEUED)
+        taken = {"state": TAKEN, "taken_ms": now_ms(self.tx)}
+        return self.tx.one(sa.update(session_messages).where(*mine).values(**taken).returning(*session_messages.c))
+
+    def end_message(self, message_id: str, state: MessageState, run_id: str | None = None) -> None:
+        """Note what became of it. What was said first stays."""
+        mine = (_m.tenant == self.tenant, _m.id == message_id, _m.state.in_((QUEUED, TAKEN)))
+        ended = {"state": state, "ended_ms": now_ms(self.tx), "run_id": run_id}
+        self.tx.run(sa.update(session_messages).where(*mine).values(**ended))
+
+    def drop(self, session_id: str, message_id: str) -> Row:
+        """Take back a message that waits."""
+        session = self.of(session_id)
+        row = self.message(session.id, message_id)
+        if row is None:
+            raise NotFound(f"the session has no message {message_id[:100]}", hint="give the id as it was returned")
+        mine = (_m.tenant == self.tenant, _m.id == message_id, _m.state == QUEUED)
+        dropped = {"state": DROPPED, "ended_ms": now_ms(self.tx)}
+        gone = self.tx.one(sa.update(session_messages).where(*mine).values(**dropped).returning(*session_messages.c))
+        if gone is None:
+            raise Conflict(f"the message is {row.state} already", hint="interrupt_session ends a turn")
+        Jobs(self.tx, self.tenant).cancel(gone.job_id, "taken back")
+        return gone
+
+    def _of(self, session_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+        return _m.tenant == self.tenant, _m.session_id == session_id
+
+    def _waiting(self, session_id: str) -> int:
+        wanted = sa.select(sa.func.count()).where(*self._of(session_id), _m.state == QUEUED)
+        return self.tx.scalar(wanted)
+
+    def _before(self, row: Row) -> int:
+        if row.state != QUEUED:
+            return 0
+        earlier = (_m.state.in_((QUEUED, TAKEN)), _m.job_id < row.job_id)
+        return self.tx.scalar(sa.select(sa.func.count()).where(*self._of(row.session_id), *earlier))
+
+    # What people want of a session
+
+    def change(
+        self, session_id: str, *, mode: Mode | None = None, model: str | None = None, title: str | None = None
+    ) -> Row:
+        """Change what is given. A turn that is under way goes on with it."""
+        given = {"mode": mode, "model": model, "title": None if title is None else title.strip()[:MAX_TITLE]}
+        return self._living(session_id, {name: value for name, value in given.items() if value is not None})
+
+    def interrupt(self, session_id: str) -> Row:
+        """Let the turn end that is under way; what waits comes after it."""
+        return self._living(session_id, {"interrupts": _s.interrupts + 1})
+
+    def end(self, session_id: str, error: str | None = None) -> Row:
+        """End the session for good. What waits is dropped, and the turn that is under way is stopped."""
+        row = self._living(session_id, {"state": ENDED, "ended_ms": now_ms(self.tx), "error": error, "pass_hash": None})
+        for message in self.tx.all(sa.select(session_messages).where(*self._of(row.id), _m.state == QUEUED)):
+            self.drop(row.id, message.id)
+        return row
+
+    def _living(self, session_id: str, values: dict[str, Any]) -> Row:
+        session = self.of(session_id)
+        changed = self._change(session.id, {**values, "active_ms": now_ms(self.tx)}, _s.state != ENDED)
+        if changed is None:
+            raise Conflict(f"the session {session.id} has ended", hint="start another one")
+        self.tx.wake(control_name(session.id))
+        return changed
+
+    # What its host notes
+
+    def began(self, session_id: str, run_id: str) -> Row | None:
+        """A turn has begun; None if the session has ended meanwhile."""
+        return self._change(
+            session_id, {"state": RUNNING, "run_id": run_id, "active_ms": now_ms(self.tx)}, _s.state != ENDED
+        )
+
+    def waits(self, session_id: str, *, for_person: bool) -> None:
+        """Whether its turn waits for somebody."""
+        now, then = (WAITING, RUNNING) if for_person else (RUNNING, WAITING)
+        self._change(session_id, {"state": now}, _s.state == then)
+
+    def note(self, session_id: str, **values: Any) -> None:
+        """Keep what the runtime said of itself: native_id, model, context_tokens, context_max."""
+        self._change(session_id, values)
+
+    def turn_over(self, session_id: str, outcome: Outcome, error: str | None = None) -> Row | None:
+        """The turn is over, and this is what it has used."""
+        turns, taken, given = outcome.counts
+        used = {"cost_micros": outcome.cost_micros, "turns": turns, "input_tokens": taken, "output_tokens": given}
+        values: dict[str, Any] = {name: _s[name] + number for name, number in used.items()}
+        state = sa.case((_s.state == ENDED, ENDED), else_=IDLE)
+        return self._change(session_id, {**values, "state": state, "error": error, "active_ms": now_ms(self.tx)})
+
+    def new_pass(self, session_id: str) -> str:
+        """A new key with which programs bind themselves to the session; the one before counts no more."""
+        key = secrets.token_urlsafe(32)
+        self._change(session_id, {"pass_hash": hash_of(key)}, _s.state != ENDED)
+        return key
+
+    def count_events(self, session_id: str, more: int) -> int:
+        """Take the next numbers for events; the last of them. Until the commit nobody else gets any."""
+        row = self._change(session_id, {"event_count": _s.event_count + more})
+        if row is None:
+            raise NotFound(f"there is no session {session_id}", hint="it was removed")
+        return row.event_count
+
+    def _change(self, session_id: str, values: dict[str, Any], *guards: sa.ColumnElement[bool]) -> Row | None:
+        mine = (_s.tenant == self.tenant, _s.id == session_id, *guards)
+        return self.tx.one(sa.update(agent_sessions).where(*mine).values(**values).returning(*agent_sessions.c))
+
+
+def of_pass(tx: Tx, key: str) -> Row | None:
+    """The session of whatever tenant that this key belongs to, as long as it has not ended."""
+    return tx.one(sa.select(agent_sessions).where(_s.pass_hash == hash_of(key), _s.state != ENDED))
