@@ -28,13 +28,17 @@ class Asked:
 
 @dataclass(frozen=True)
 class Said:
-    """One answer. `how` is what goes wrong with it: broken, silent, or flood, an answer of so many bytes."""
+    """One answer. `how` is what goes wrong with it: broken, silent, or flood, an answer of so many bytes.
+
+    `chunked`: it does not say beforehand how many.
+    """
 
     status: int = 200
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     how: str = "whole"
     flood: int = 0
+    chunked: bool = False
 
     @property
     def content(self) -> bytes:
@@ -102,12 +106,13 @@ class Server:
     async def _tell(self, said: Said, writer: asyncio.StreamWriter) -> None:
         content = said.content
         headers = {"Date": formatdate(usegmt=True), "Content-Type": "application/json; charset=utf-8", **said.headers}
-        headers |= {"Content-Length": str(said.flood or len(content)), "Connection": "close"}
+        size = {"Content-Length": str(said.flood or len(content))}
+        headers |= {**({"Transfer-Encoding": "chunked"} if said.chunked else size), "Connection": "close"}
         lines = [f"HTTP/1.1 {said.status} Said", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         writer.write("\r\n".join(lines).encode() + content)
         await writer.drain()
         while self.flooded < said.flood:
-            writer.write(CHUNK)
+            writer.write(b"%x\r\n%b\r\n" % (len(CHUNK), CHUNK) if said.chunked else CHUNK)
             await writer.drain()
             self.flooded += len(CHUNK)
 

@@ -1,9 +1,13 @@
 """Answers that are none: pages instead of JSON, faults, silence, and redirects to wherever."""
 
+import tracemalloc
+
 import pytest
 
 from rookery.core.errors import Conflict, RookeryError, ServiceUnavailable, TimedOut, ValidationFailed
 from rookery.domains.github import client
+from rookery.domains.github.answers import has_next, last_page
+from rookery.outgoing.client import Answer
 from tests.domains.github.desk import Desk
 from tests.domains.github.fake_github import Repo
 from tests.domains.github.fake_server import BROKEN, SILENT, Asked, Said, serving
@@ -36,11 +40,39 @@ async def test_an_object_where_a_list_was_expected_is_no_list(desk: Desk) -> Non
             await desk.call(tool)
 
 
-async def test_an_answer_of_half_a_gigabyte_is_cut_off(desk: Desk) -> None:
-    desk.server.fail(Said(200, flood=500_000_000))
-    with pytest.raises(ValidationFailed, match=r"GitHub: .* more than 8388608 bytes"):
-        await desk.call("github_list_issues")
-    assert desk.server.flooded < 32 * 1024 * 1024
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_an_answer_of_half_a_gigabyte_is_cut_off_and_never_held(desk: Desk, chunked: bool) -> None:
+    await desk.call("github_repo_info")
+    desk.server.fail(Said(200, flood=500_000_000, chunked=chunked))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValidationFailed, match=r"GitHub: .* more than 8388608 bytes"):
+            await desk.call("github_list_issues")
+        assert tracemalloc.get_traced_memory()[1] < 4 * client.MAX_ANSWER
+    finally:
+        tracemalloc.stop()
+    assert desk.server.flooded < 32 * 1024 * 1024, "we hung up"
+
+
+async def test_a_list_of_many_long_pages_is_cut_off_as_well(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MAX_PAGED", 5000)
+    number = desk.github.pull()
+    desk.server.fail(Said(406, {"message": "too long"}), part=f"/pulls/{number}")
+    desk.github.shop.files[number] = [{"filename": f"f{place}", "patch": "+x"} for place in range(950)]
+    told = await desk.call("github_get_pr_diff", pr_number=number)
+    assert len(desk.asked("GET", "/files")) == 2
+    assert told["diff"].endswith("(the diff is cut here, after 200 files: the pull request changes more)\n")
+
+
+def test_links_of_any_length_are_read_at_once() -> None:
+    for text in ("<>;" * 30_000, "<" + "?page=1&" * 12_000, "<?page=2>;" + "x" * 90_000 + 'rel="prev"'):
+        answer = Answer(200, {"link": text}, b"")
+        assert (has_next(answer), last_page(answer)) == (False, 1)
+    links = (
+        '<https://x/a?page=1&per_page=5>; rel="prev", <https://x/a?per_page=5&page=3>; rel=next, <?page=9>; rel="last"'
+    )
+    answer = Answer(200, {"link": links}, b"")
+    assert (has_next(answer), last_page(answer)) == (True, 9)
 
 
 @pytest.mark.parametrize("said", [Said(500, b"<html>"), Said(502), Said(503, {"message": "down"}), BROKEN])
@@ -144,5 +176,5 @@ async def test_an_address_of_the_internet_must_be_reached_by_its_own_name(desk: 
     away = desk.with_settings(github_api_url="https://192.0.2.7/api/v3")
     with pytest.raises((ServiceUnavailable, ValidationFailed)):
         await away.call("github_repo_info")
-    assert set(nowhere_else) == {"192.0.2.7"}
+    assert set(nowhere_else) == {"192.0.2.7:443"}
     nowhere_else.clear()

@@ -74,6 +74,15 @@ async def test_a_limit_on_the_way_to_a_token_is_a_limit_and_nobodys_mistake(desk
     assert (len(desk.server.asked), fleet.count("limits")) == (1, 1)
 
 
+async def test_what_fails_on_the_way_to_a_token_leaves_no_doubt_about_a_post(desk: Desk) -> None:
+    desk.server.fail(Said(500), method="POST", part="/app/", times=9)
+    fleet = app(desk)
+    with pytest.raises(ServiceUnavailable, match="no token for the App") as caught:
+        await fleet.call("github_create_issue", title="x")
+    assert caught.value.hint == "try again later"
+    assert (fleet.count("posts"), desk.asked("POST", "/repos")) == (0, [])
+
+
 async def test_a_short_limit_on_the_way_to_a_token_is_sat_out(desk: Desk) -> None:
     desk.server.fail(Said(429, {"message": "Too many"}, {"Retry-After": "0"}), method="POST", part="/app/", times=2)
     assert (await app(desk).call("github_repo_info"))["name"] == "shop"

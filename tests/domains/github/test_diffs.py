@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.domains.github.diffs import page_of
+from rookery.domains.github.diffs import from_files, page_of
 
 LINES = st.lists(st.sampled_from(["diff --git a/x b/x", "+y", "", "-" + "z" * 50, "ä\u2028", "\ud83d"]), max_size=60)
 
@@ -25,3 +25,9 @@ def test_a_page_ends_between_files_else_between_lines_else_anywhere() -> None:
     assert page_of(files, None, 30)[0] == "diff --git a\n+1\n"
     assert page_of("+aaaa\n+bbbb\n+cccc\n", None, 14)[0] == "+aaaa\n+bbbb\n"
     assert page_of("x" * 30, None, 14)[0] == "x" * 14
+
+
+def test_half_of_a_surrogate_pair_in_a_file_stays_out_of_the_diff() -> None:
+    diff = from_files([{"filename": "a\ud800.py", "status": "modified", "patch": "+\ud83d x\n+\ud83d\ude00"}])
+    assert diff.encode().decode() == diff
+    assert diff.endswith("+? x\n+??\n")

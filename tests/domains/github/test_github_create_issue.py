@@ -1,6 +1,7 @@
 """Issues: signed, and posted once, however often answers get lost and agents ask again."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -23,10 +24,11 @@ from rookery.domains.github.tables import posts
 from tests.domains.github.desk import Desk
 from tests.domains.github.fake_server import BROKEN, SILENT, Said
 
-FAILED = Said(502, b"<html>bad gateway</html>", {"Content-Type": "text/html"})
-UNTOLD = [BROKEN, SILENT, Said(201, b"<html>hm</html>"), Said(201, flood=9_000_000)]
+FAILED = Said(503, b"<html>no server is available</html>", {"Content-Type": "text/html"})
+UNTOLD = [
+    BROKEN, SILENT, Said(502), Said(504), Said(201, b"<html>hm</html>"), Said(201, {}), Said(201, flood=9_000_000),
+]  # fmt: skip
 """Nobody can know from these whether it arrived."""
-SIGNED = "*Posted by default (claude-code 2.1) through Rookery.*\n<!-- rookery:"
 DOUBT = "call again with the same input"
 
 
@@ -87,28 +89,6 @@ async def test_an_issue_is_posted_and_signed_by_agent_and_model(desk: Desk) -> N
     assert (nothing, text) == ("", "It says no.")
     (asked,) = desk.asked("POST")
     assert asked.headers["authorization"] == "Bearer ghp_s3cr3t"
-
-
-async def test_without_a_body_there_is_the_signature_with_the_client(desk: Desk) -> None:
-    await create(desk)
-    assert desk.github.shop.issues[0]["body"].startswith(SIGNED)
-
-
-@pytest.mark.parametrize(
-    "body", ["So. <!--", "```\ncode", "<details><summary>x</summary>", "~~~~", "--> <!--", "<pre>"]
-)
-async def test_no_body_hides_the_signature(desk: Desk, body: str) -> None:
-    """What stands before it is nothing, so nothing is open when it comes."""
-    await create(desk, body=body)
-    text = desk.github.shop.issues[0]["body"]
-    assert text.startswith(SIGNED)
-    assert text.endswith(f" -->\n\n{body}")
-
-
-async def test_nobody_is_called_by_a_name_in_the_signature(desk: Desk) -> None:
-    await desk.fleet.call(desk.fleet.owner, "create_agent", name="ada")
-    await desk.call("github_create_issue", desk.fleet.actor(agent="ada"), title="x", model="@octocat **<b>-->")
-    assert desk.github.shop.issues[0]["body"].startswith("*Posted by ada (octocat b--) through Rookery.*")
 
 
 async def test_the_same_again_within_minutes_is_the_same_issue(desk: Desk) -> None:
@@ -187,18 +167,77 @@ async def test_what_arrives_after_the_first_look_is_found_by_the_second(
     assert (len(desk.asked("POST")), len(desk.github.shop.issues)) == (1, 1)
 
 
-async def test_who_comes_back_at_once_waits_for_what_is_still_on_its_way(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(posting, "SETTLE_S", 2.0)
+@pytest.fixture
+def unsettled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What got no answer may arrive for as long as in earnest."""
+    monkeypatch.setattr(posting, "SETTLE_S", 120.0)
+    monkeypatch.setattr(client, "REQUEST_S", 0.3)
+
+
+def as_if_later(desk: Desk, seconds: int) -> None:
+    desk.change(sa.update(posts).values(until_ms=posts.c.until_ms - seconds * 1000))
+
+
+@pytest.mark.usefixtures("unsettled")
+async def test_what_github_finishes_long_after_our_time_out_is_found_and_not_doubled(desk: Desk) -> None:
+    desk.server.fail(SILENT, method="POST")
+    with pytest.raises(TimedOut) as caught:
+        await create(desk)
+    assert DOUBT in (caught.value.hint or "")
+    with pytest.raises(Conflict, match="has not shown up on GitHub, and still may") as waiting:
+        await create(desk)
+    assert re.search(r"after \d\d:\d\d:\d\d UTC \(in (120|11\d) s\)", waiting.value.hint or "")
+    desk.github.answer(desk.asked("POST")[0])
+    assert (await create(desk))["repeated"] is True
+    assert (len(desk.asked("POST")), len(desk.github.shop.issues)) == (1, 1)
+
+
+@pytest.mark.usefixtures("unsettled")
+async def test_what_has_not_shown_up_in_two_minutes_is_posted_however_often_it_was_looked_for(desk: Desk) -> None:
     desk.server.fail(BROKEN, method="POST")
     with pytest.raises(ServiceUnavailable):
         await create(desk)
-    again = asyncio.ensure_future(create(desk))
-    await looked(desk, 3)
-    desk.github.answer(desk.asked("POST")[0])
-    assert (await again)["repeated"] is True
+    for _ in range(2):
+        as_if_later(desk, 50)
+        with pytest.raises(Conflict, match="still may"):
+            await create(desk)
+    as_if_later(desk, 21)
+    assert (await create(desk))["repeated"] is False
+    assert (len(desk.asked("POST")), len(desk.github.shop.issues)) == (2, 1)
+
+
+@pytest.mark.usefixtures("unsettled")
+async def test_what_github_itself_says_has_failed_can_be_posted_by_the_next_call(desk: Desk) -> None:
+    desk.server.fail(FAILED, method="POST", times=2)
+    with pytest.raises(ServiceUnavailable) as caught:
+        await create(desk)
+    assert DOUBT in (caught.value.hint or "")
+    assert (await create(desk))["repeated"] is False
+    assert len(desk.github.shop.issues) == 1
+
+
+async def test_what_could_not_be_looked_for_is_not_posted_again_and_the_first_error_is_told(desk: Desk) -> None:
+    desk.server.fail(Said(500, {"message": "boom"}), method="POST", after=True)
+    desk.server.fail(Said(404, {"message": "Not Found"}), times=2)
+    with pytest.raises(ServiceUnavailable, match="answered 500 for acme/shop: boom") as caught:
+        await create(desk)
+    assert DOUBT in (caught.value.hint or "")
+    assert (await create(desk))["repeated"] is True
     assert (len(desk.asked("POST")), len(desk.github.shop.issues)) == (1, 1)
+
+
+@pytest.mark.usefixtures("unsettled")
+async def test_a_refusal_after_a_doubtful_try_leaves_the_doubt(desk: Desk) -> None:
+    desk.server.fail(BROKEN, method="POST")
+    with pytest.raises(ServiceUnavailable):
+        await create(desk)
+    as_if_later(desk, 121)
+    desk.server.fail(Said(403, {"message": "Repository was archived"}), method="POST")
+    with pytest.raises(PermissionDenied, match="archived"):
+        await create(desk)
+    desk.github.answer(desk.asked("POST")[0])
+    assert (await create(desk))["repeated"] is True
+    assert (len(desk.asked("POST")), len(desk.github.shop.issues)) == (2, 1)
 
 
 async def test_a_limit_that_cannot_be_noted_does_not_undo_what_was_posted(
@@ -216,7 +255,7 @@ async def test_a_limit_that_cannot_be_noted_does_not_undo_what_was_posted(
 
 async def test_who_comes_back_after_a_doubtful_failure_finds_what_was_posted(desk: Desk) -> None:
     desk.server.fail(BROKEN, method="POST", after=True)
-    desk.server.fail(Said(503, {"message": "down"}), part="/issues", times=3)
+    desk.server.fail(Said(503, {"message": "down"}), part="/issues", times=6)
     with pytest.raises(ServiceUnavailable) as caught:
         await create(desk)
     assert DOUBT in (caught.value.hint or "")
@@ -266,7 +305,7 @@ async def test_a_call_that_died_leaves_its_post_to_the_next_one_when_its_time_is
 
 async def test_the_issue_is_found_among_hundreds_of_newer_ones(desk: Desk) -> None:
     desk.server.fail(BROKEN, method="POST", after=True)
-    desk.server.fail(Said(503), part="/issues", times=3)
+    desk.server.fail(Said(503), part="/issues", times=6)
     with pytest.raises(ServiceUnavailable):
         await create(desk)
     for _ in range(220):
@@ -287,7 +326,7 @@ async def test_an_issue_that_was_found_again_is_told_to_the_other_domains_as_wel
     heard: list[Any] = []
     desk.fleet.platform.events.subscribe(heard.append)
     desk.server.fail(BROKEN, method="POST", after=True)
-    desk.server.fail(Said(503), part="/issues", times=3)
+    desk.server.fail(Said(503), part="/issues", times=6)
     with pytest.raises(ServiceUnavailable):
         await create(desk)
     for _ in range(2):

@@ -76,7 +76,7 @@ async def test_a_lost_answer_is_looked_for(desk: Desk) -> None:
 async def test_one_that_turns_up_after_we_have_looked_is_ours_all_the_same(desk: Desk) -> None:
     """The first try arrives late: it is not there when we look, and in the way when we try again."""
     desk.github.shop.branches.add("fix")
-    desk.server.fail(Said(502), method="POST", after=True)
+    desk.server.fail(Said(503), method="POST", after=True)
     desk.server.fail(Said(200, []), part="/pulls", times=2)
     assert (await create(desk))["number"] == 1
     assert (len(desk.asked("POST")), len(desk.github.shop.pulls)) == (2, 1)

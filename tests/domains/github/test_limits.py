@@ -2,6 +2,7 @@
 
 import re
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -60,8 +61,16 @@ async def test_a_short_limit_is_sat_out_and_shown(desk: Desk, said: Said) -> Non
     begun = time.monotonic()
     assert (await desk.call("github_repo_info"))["name"] == "shop"
     assert 0.9 < time.monotonic() - begun < 10
-    assert re.fullmatch("waiting for GitHub's (primary|secondary) rate limit", desk.client.shown[0]["message"])
-    assert all(shown["progress"] <= shown["total"] for shown in desk.client.shown)
+    told = desk.client.shown[0]["message"]
+    assert re.fullmatch(r"waiting for GitHub's (primary|secondary) rate limit: \d s left", told)
+
+
+async def test_progress_only_ever_grows_also_over_several_waits(desk: Desk) -> None:
+    desk.server.fail(Said(429, SECONDARY, {"Retry-After": "1"}), times=2)
+    assert (await desk.call("github_repo_info"))["name"] == "shop"
+    steps = [shown["progress"] for shown in desk.client.shown]
+    assert len(steps) >= 2
+    assert all(before < after for before, after in pairwise(steps))
 
 
 async def test_a_change_that_a_limit_refused_is_made_afterwards_once(desk: Desk) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 KEY = "BSA-the-key-of-the-tests"
 PATH = "/res/v1/web/search"
 CHUNK = b"x" * 65_536
+FLOOD = 500_000_000
 MONTH_S = 2_592_000
 
 
@@ -27,7 +28,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Said:
-    """One answer. `how` is what goes wrong with it: broken, silent, or flood, an answer without an end."""
+    """One answer. `how` is what goes wrong with it: broken, silent, or flood, an answer of FLOOD bytes."""
 
     status: int = 200
     body: Any = None
@@ -140,7 +141,7 @@ class FakeBrave:
         lines = [f"HTTP/1.1 {said.status} Said", *(f"{name}: {value}" for name, value in headers.items())]
         writer.write("\r\n".join([*lines, "Connection: close", "", ""]).encode() + content)
         await writer.drain()
-        while said.how == "flood":
+        while said.how == "flood" and self.flooded < FLOOD:
             writer.write(CHUNK)
             await writer.drain()
             self.flooded += len(CHUNK)

@@ -21,17 +21,17 @@ def test_who_would_wait_too_long_is_refused_and_takes_no_turn() -> None:
     clock = Clock()
     pace = Pace(clock)
     pace.answered([Window(1, 1, 0, 1)])
-    assert pace.turn("Brave", PATIENCE_S) == 1
+    assert pace.turn("Brave's rate limit", PATIENCE_S) == 1
     with pytest.raises(RateLimited):
-        pace.turn("Brave", 1.5)
-    assert pace.turn("Brave", PATIENCE_S) == 2
+        pace.turn("Brave's rate limit", 1.5)
+    assert pace.turn("Brave's rate limit", PATIENCE_S) == 2
 
 
 def test_five_at_once_that_were_refused_go_one_after_the_other() -> None:
     pace = Pace(Clock())
     for _ in range(4):
         assert pace.refused([Window(1, 1, 0, 1), Window(15_000, 2_592_000, 9, 99)], None) == 1
-    assert [pace.turn("Brave", PATIENCE_S) for _ in range(4)] == [1, 2, 3, 4]
+    assert [pace.turn("Brave's rate limit", PATIENCE_S) for _ in range(4)] == [1, 2, 3, 4]
 
 
 def test_a_used_up_month_is_tried_again_after_a_minute() -> None:
@@ -39,12 +39,12 @@ def test_a_used_up_month_is_tried_again_after_a_minute() -> None:
     pace = Pace(clock)
     assert pace.refused([Window(1, 1, 1, 1), Window(2000, 2_592_000, 0, 90_000)], None) == 90_000
     with pytest.raises(RateLimited, match="in 1500 min"):
-        pace.turn("Brave", PATIENCE_S)
+        pace.turn("Brave's rate limit", PATIENCE_S)
     clock.now += HOLD_S
-    assert pace.turn("Brave", PATIENCE_S) == 0
+    assert pace.turn("Brave's rate limit", PATIENCE_S) == 0
     pace.answered([])
     clock.now += 1
-    assert pace.turn("Brave", PATIENCE_S) == 0
+    assert pace.turn("Brave's rate limit", PATIENCE_S) == 0
 
 
 @settings(deadline=None)
@@ -54,7 +54,7 @@ def test_no_limit_makes_anybody_wait_past_the_hold(told: list[tuple[int, int, in
     windows = [Window(*each) for each in told]
     pace.answered(windows)
     assert pace.refused(windows, after) >= 0
-    assert 0 <= pace.turn("Brave", 10**9) <= HOLD_S
+    assert 0 <= pace.turn("Brave's rate limit", 10**9) <= HOLD_S
 
 
 @settings(deadline=None)

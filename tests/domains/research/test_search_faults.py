@@ -2,6 +2,7 @@
 
 import gzip
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from rookery.core.errors import (
 )
 from rookery.domains.research.searching import MAX_ANSWER
 from tests.domains.research.desk import Desk
-from tests.domains.research.fake_brave import KEY, Said, fault
+from tests.domains.research.fake_brave import FLOOD, KEY, Said, fault
 
 SEARCH = "web_search"
 HTML = {"Content-Type": "text/html"}
@@ -89,10 +90,17 @@ async def test_results_of_any_shape_break_nothing(desk: Desk) -> None:
     assert found == [{"title": "https://a.example", "url": "https://a.example", "description": "", "age": None}]
 
 
-async def test_an_answer_without_an_end_is_cut_off(desk: Desk) -> None:
-    desk.brave.fail(Said(200, b"{", {"Content-Encoding": "identity"}, how="flood"))
-    assert f"more than {MAX_ANSWER} bytes" in (await failure(desk, ValidationFailed)).message
-    assert desk.brave.flooded < 64 * MAX_ANSWER
+@pytest.mark.parametrize("packing", ["identity", "gzip"])
+async def test_an_answer_of_half_a_gigabyte_is_cut_off_and_never_held(desk: Desk, packing: str) -> None:
+    await desk.call(SEARCH, query="rooks")
+    desk.brave.fail(Said(200, b"{", {"Content-Encoding": packing}, how="flood"))
+    tracemalloc.start()
+    try:
+        assert f"more than {MAX_ANSWER} bytes" in (await failure(desk, ValidationFailed)).message
+        assert tracemalloc.get_traced_memory()[1] < 8 * MAX_ANSWER
+    finally:
+        tracemalloc.stop()
+    assert desk.brave.flooded < FLOOD / 4, "we hung up"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +142,21 @@ async def test_who_does_not_know_the_limit_yet_learns_it_from_the_refusal_and_is
     desk.brave.fail(Said(429, b"busy", {"Retry-After": "0"}))
     assert (await desk.call(SEARCH, query="rooks"))["results"]
     assert len(desk.brave.asked) == 3
-    assert "waiting for Brave's rate limit" in [each["message"] for each in desk.client.progress]
+    assert "waiting for Brave's rate limit: 1 s left" in [each["message"] for each in desk.client.progress]
+
+
+@pytest.mark.parametrize("after", ["9" * 12, "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_an_engine_that_wants_to_be_left_alone_for_ages_is_told_so(desk: Desk, after: str) -> None:
+    desk.brave.fail(Said(429, b"", {"Retry-After": after}))
+    assert "(in 527040 min)" in (await failure(desk, RateLimited)).message
+    await failure(desk, RateLimited)
+    assert len(desk.brave.asked) == 1
+
+
+async def test_the_longer_of_two_waits_counts(desk: Desk) -> None:
+    refused = {"X-RateLimit-Policy": "1;w=1", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
+    desk.brave.fail(Said(429, b"", {**refused, "Retry-After": "45"}))
+    assert "(in 45 s)" in (await failure(desk, RateLimited)).message
 
 
 async def test_a_quota_that_is_used_up_is_told_with_the_time_and_not_asked_again(desk: Desk) -> None:

@@ -150,12 +150,12 @@ async def test_both_names_and_both_databases_answer_alike(desk: Desk) -> None:
     assert await desk.call("corvid_web_search", query="rooks") == await desk.call(SEARCH, query="rooks")
 
 
-async def test_without_an_address_of_the_owner_only_brave_itself_is_asked(desk: Desk, elsewhere: list[str]) -> None:
+async def test_without_an_address_of_the_owner_only_brave_itself_is_asked(desk: Desk, nowhere_else: list[str]) -> None:
     usual = desk.with_settings(search_url="")
     with pytest.raises(Exception, match="Brave: the host's name leads nowhere"):
         await usual.call(SEARCH, query="rooks")
-    assert set(elsewhere) == {"api.search.brave.com"}
-    elsewhere.clear()
+    assert set(nowhere_else) == {"api.search.brave.com"}
+    nowhere_else.clear()
     assert desk.brave.asked == []
 
 

@@ -18,8 +18,7 @@ Json = dict[str, Any]
 MAX_SAID = 400
 MAX_LINE = 300
 API_HINT = "is GITHUB_API_URL the address of the API? On GitHub Enterprise it is https://HOST/api/v3"
-_NEXT = re.compile(r'<[^<>]*>\s*;[^,]*rel="?next"?')
-_LAST = re.compile(r'<[^<>]*[?&]page=([0-9]{1,9})(?:&[^<>]*)?>\s*;[^,]*rel="?last"?')
+_PAGE = re.compile(r"[?&]page=([0-9]{1,9})(?![0-9])")
 
 
 def checked(answer: Answer, what: str) -> Answer:
@@ -77,6 +76,14 @@ def an_object(answer: Answer) -> Json:
     return cast(Json, body)
 
 
+def a_post(answer: Answer) -> Json:
+    """The JSON object of a good answer that says where the thing is that it tells of."""
+    made = an_object(answer)
+    if not line(made.get("html_url")):
+        raise _unreadable(answer)
+    return made
+
+
 def a_list(answer: Answer) -> list[Json]:
     """The objects of the JSON list that a good answer is."""
     body = answer.json()
@@ -92,13 +99,22 @@ def _unreadable(answer: Answer) -> ServiceUnavailable:
 
 def has_next(answer: Answer) -> bool:
     """Whether there is a page after this one."""
-    return bool(_NEXT.search(answer.headers.get("link", "")))
+    return _link(answer, "next") is not None
 
 
 def last_page(answer: Answer) -> int:
     """The number of the last page; 1 if none is named."""
-    found = _LAST.search(answer.headers.get("link", ""))
+    found = _PAGE.search(_link(answer, "last") or "")
     return int(found[1]) if found else 1
+
+
+def _link(answer: Answer, rel: str) -> str | None:
+    """The address that the header `Link` has for a page, as in `<https://…?page=2>; rel="next"`."""
+    for each in answer.headers.get("link", "").split("<")[1:]:
+        address, ended, about = each.partition(">")
+        if ended and (f'rel="{rel}"' in about or f"rel={rel}" in about):
+            return address
+    return None
 
 
 def line(value: Any, longest: int = MAX_LINE) -> str:

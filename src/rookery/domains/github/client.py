@@ -14,11 +14,13 @@ from rookery.domains.github.allowed import check_allowed
 from rookery.domains.github.answer_store import MAX_BODY, Answers, Kept
 from rookery.domains.github.answers import API_HINT, Json, a_list, checked, has_next, inside, line
 from rookery.domains.github.credentials import Credential, credential_of
-from rookery.domains.github.limits import Limit, limit_reached, limit_told, refusal, sit_out
+from rookery.domains.github.limits import Limit, limit_reached, limit_told
 from rookery.outgoing.client import Answer, GuardedClient
+from rookery.outgoing.rate_limits import sit_out, used_up
 from rookery.settings import Settings
 
 T = TypeVar("T")
+Begins = Callable[[], None]
 JSON = "application/vnd.github+json"
 DIFF = "application/vnd.github.diff"
 VERSION = "2022-11-28"
@@ -29,6 +31,7 @@ BACKOFF_S = 0.25
 MAX_MOVES = 3
 PAGE = 100
 MAX_PAGES = 20
+MAX_PAGED = 16 * 1024 * 1024
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _SAFE = frozenset({"GET", "PUT", "DELETE"})
 """What may be sent again when it is not known whether it arrived: done twice is done once."""
@@ -79,38 +82,46 @@ class GitHub:
             await self._write(lambda answers: answers.keep(key, kept))
         return answer
 
-    async def change(self, method: str, path: str, sent: Any = None, *, again: bool = False) -> Answer:
+    async def change(
+        self, method: str, path: str, sent: Any = None, *, again: bool = False, begins: Begins | None = None
+    ) -> Answer:
         """The answer to a change. `again`: it may be repeated although it is neither PUT nor DELETE.
 
-        A redirect is an error here: whoever gave the name did not mean what stands there now.
+        `begins` is told each time that it is about to leave: an error before that means that nothing was sent. A
+        redirect is an error here: whoever gave the name did not mean what stands there now.
         """
         headers = {"accept": JSON}
         safe = again or method in _SAFE
-        answer = await self._send(method, self._url(path), headers=headers, sent=sent, safe=safe)
+        answer = await self._send(method, self._url(path), headers=headers, sent=sent, safe=safe, begins=begins)
         if answer.status in _REDIRECTS:
             raise await self._moved(path)
         return answer
 
     async def pages(self, path: str, query: Mapping[str, Any], what: str) -> tuple[list[Json], bool]:
-        """The objects of a list up to a limit of pages, and whether these are all."""
+        """The objects of a list up to a limit of pages and of bytes, and whether these are all."""
         found: list[Json] = []
+        size = 0
         for page in range(1, MAX_PAGES + 1):
             answer = checked(await self.get(path, {**query, "per_page": PAGE, "page": page}), what)
             found += a_list(answer)
+            size += len(answer.body)
             if not has_next(answer):
                 return found, True
+            if size > MAX_PAGED:
+                break
         return found, False
 
     async def _send(
-        self, method: str, url: str, *, headers: Mapping[str, str], sent: Any = None, safe: bool = True
-    ) -> Answer:
+        self, method: str, url: str, *, headers: Mapping[str, str], sent: Any = None, safe: bool = True,
+        begins: Begins | None = None,
+    ) -> Answer:  # fmt: skip
         """One request, as often as it takes: after a limit that was sat out, and after a fault if that is `safe`."""
         await self._obey()
         left, renewed = TRIES, False
         while True:
             left -= 1
             try:
-                answer = await self._once(method, url, headers, sent)
+                answer = await self._once(method, url, headers, sent, begins)
             except (ServiceUnavailable, TimedOut):
                 if not (safe and left > 0):
                     raise
@@ -118,10 +129,7 @@ class GitHub:
                 continue
             limit = limit_told(answer)
             if limit is not None:
-                await self._hold_back(limit)
-                if left <= 0:
-                    raise refusal(limit)
-                await sit_out(self.ctx, limit)
+                await self._sit_out(limit, last=left <= 0)
             elif answer.status == 401 and not renewed and self._credential.refused():
                 # A token that ended is nobody's fault, and takes no try.
                 renewed, left = True, left + 1
@@ -130,8 +138,12 @@ class GitHub:
             else:
                 return answer
 
-    async def _once(self, method: str, url: str, headers: Mapping[str, str], sent: Any) -> Answer:
+    async def _once(
+        self, method: str, url: str, headers: Mapping[str, str], sent: Any, begins: Begins | None
+    ) -> Answer:
         authorization = await self._credential.authorization(self._ask)
+        if begins is not None:
+            begins()
         answer = await self._request(method, url, {**headers, "authorization": authorization}, sent)
         spent = limit_reached(answer) if answer.status < 400 else None
         if spent is not None:
@@ -148,10 +160,7 @@ class GitHub:
             limit = limit_told(answer)
             if limit is None:
                 return answer
-            await self._hold_back(limit)
-            if left <= 0:
-                raise refusal(limit)
-            await sit_out(self.ctx, limit)
+            await self._sit_out(limit, last=left <= 0)
 
     async def _request(self, method: str, url: str, headers: Mapping[str, str], sent: Any) -> Answer:
         self.ctx.check()
@@ -173,7 +182,15 @@ class GitHub:
         tenant = self.ctx.actor.tenant
         held = await self.ctx.read(lambda tx: Answers(tx, tenant).held_back(self._name))
         if held is not None:
-            await sit_out(self.ctx, Limit(*held))
+            limit = Limit(*held)
+            await sit_out(self.ctx, limit.title, limit.wait_s)
+
+    async def _sit_out(self, limit: Limit, *, last: bool) -> None:
+        """Note a limit for all, and wait for it unless that was the last try."""
+        await self._hold_back(limit)
+        if last:
+            raise used_up(limit.title, limit.wait_s)
+        await sit_out(self.ctx, limit.title, limit.wait_s)
 
     async def _hold_back(self, limit: Limit) -> None:
         # What was answered stays answered: a limit that could not be noted is told by GitHub once more.

@@ -56,7 +56,9 @@ def _file(changed: Json) -> str:
         return f"{head}(GitHub shows no lines of this file: {counts})\n"
     before = "/dev/null" if status == "added" else f"a/{old}"
     after = "/dev/null" if status == "removed" else f"b/{new}"
-    return f"{head}--- {before}\n+++ {after}\n{patch.rstrip(chr(10))}\n"
+    # JSON can say half of a surrogate pair, which no client could be told.
+    lines = patch.encode("utf-8", "replace").decode().rstrip("\n")
+    return f"{head}--- {before}\n+++ {after}\n{lines}\n"
 
 
 def _mark(diff: str) -> str:

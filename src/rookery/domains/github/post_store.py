@@ -71,7 +71,7 @@ _FORGET = sa.delete(posts).where(
 class Claim:
     """A post that this call is at. `url` is there if it was posted already; `doubtful`: it may have been.
 
-    `quiet_s`: so long nobody has been at it.
+    `tried_ms`: until then an earlier call may have sent it, which is `quiet_s` ago.
     """
 
     digest: str
@@ -81,6 +81,7 @@ class Claim:
     doubtful: bool = False
     url: str | None = None
     number: int | None = None
+    tried_ms: int = 0
     quiet_s: float = 0.0
 
 
@@ -108,16 +109,20 @@ class Posts:
         row = self._tx.one(_FIND, this)
         if row is None or (row.done_ms is None and not mine):
             raise Conflict("the same is being posted by another call right now", hint="wait for it, or try again")
-        quiet_s = 0.0 if last is None else max(0, at_ms - last.until_ms) / 1000
-        return Claim(digest, row.marker, holder, row.begun_ms, row.done_ms is None, row.url, row.number, quiet_s)
+        tried_ms = at_ms if last is None else min(at_ms, last.until_ms)
+        return Claim(
+            digest, row.marker, holder, row.begun_ms, row.done_ms is None, row.url, row.number,
+            tried_ms, (at_ms - tried_ms) / 1000,
+        )  # fmt: skip
 
     def finish(self, claim: Claim, url: str, number: int | None) -> None:
         """It is posted, and at this address."""
         self._tx.run(_FINISH, [{**self._held(claim), "at_ms": now_ms(self._tx), "new_url": url, "new_number": number}])
 
-    def leave(self, claim: Claim) -> None:
-        """It is not known whether it was posted; whoever comes next has to look."""
-        self._tx.run(_LEAVE, [{**self._held(claim), "at_ms": now_ms(self._tx)}])
+    def leave(self, claim: Claim, *, tried: bool) -> None:
+        """It is not known whether it was posted; whoever comes next has to look. `tried`: this call may have."""
+        at_ms = now_ms(self._tx) if tried else claim.tried_ms
+        self._tx.run(_LEAVE, [{**self._held(claim), "at_ms": at_ms}])
 
     def withdraw(self, claim: Claim) -> None:
         """It was not posted."""

@@ -112,7 +112,7 @@ async def github_comment_on_pr(ctx: Context, args: CommentOnPr) -> Told:
     bundles=("preset-code-reviewer", "preset-github-ops", "preset-full-stack"),
 )  # fmt: skip
 async def github_review_pr(ctx: Context, args: ReviewPr) -> Told:
-    """Use it to review a pull request. Returns the url; no undo."""
+    """Use it to review a pull request. Returns the url; no undo. Also takes model."""
     github = GitHub(ctx)
     what = f"pull request {args.pr_number} of {args.repo}"
     path = f"{github.repository(args.repo)}/pulls/{args.pr_number}/reviews"

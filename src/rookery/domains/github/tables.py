@@ -44,7 +44,7 @@ posts = sa.Table(
     whole("number", null=True),
 )
 """What agents post, by a digest of agent and input. While `done_ms` is absent it is not known whether it arrived;
-`holder` is the call that is at it, until `until_ms`."""
+`holder` is the call that is at it, until `until_ms`; without one that is when it may last have been sent."""
 sa.Index("github_posts_age", posts.c.tenant, posts.c.begun_ms)
 
 _ANSWERS = (

@@ -10,7 +10,8 @@ from typing import Any, cast
 from rookery.core.context import Context
 from rookery.core.errors import RookeryError
 from rookery.domains.research.port import Search
-from rookery.domains.research.searching import Found, Searching, show
+from rookery.domains.research.searching import Found, Searching
+from rookery.outgoing.rate_limits import show
 
 SIDES = ("benefits", "challenges", "examples", "latest news")
 MOST = 5

@@ -3,13 +3,10 @@
 import functools
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
 
-from rookery.core.errors import RateLimited
 from rookery.domains.research.port import Window
+from rookery.outgoing.rate_limits import PATIENCE_S, used_up
 
-PATIENCE_S = 20.0
-"""So long a search waits for its turn. Who has to wait for longer is told so instead."""
 HOLD_S = 60.0
 """A quota that is used up for weeks is tried again after this: the owner may have bought more."""
 UNTOLD_S = 1.0
@@ -24,12 +21,12 @@ class Pace:
         self._apart_s = 0.0
         self._free_at = 0.0
 
-    def turn(self, title: str, within_s: float) -> float:
+    def turn(self, whose: str, within_s: float) -> float:
         """Seconds until the next request may go, whose turn is then taken. RateLimited if that is not `within_s`."""
         now = self._clock()
         at = max(now, self._next)
         if at - now > within_s:
-            raise used_up(title, max(at, self._free_at) - now)
+            raise used_up(whose, max(at, self._free_at) - now)
         self._next = at + self._apart_s
         return at - now
 
@@ -50,7 +47,8 @@ class Pace:
         self.answered(windows)
         now = self._clock()
         spent = [window.reset_s for window in _real(windows) if window.remaining == 0]
-        wait_s = max(spent, default=UNTOLD_S if retry_after_s is None else retry_after_s)
+        told = spent if retry_after_s is None else [*spent, retry_after_s]
+        wait_s = max(told, default=UNTOLD_S)
         self._free_at = now + wait_s
         self._next = max(self._next, now + min(wait_s, HOLD_S))
         return wait_s
@@ -60,16 +58,6 @@ class Pace:
 def pace_of(url: str, key: str) -> Pace:
     """The pace of all requests of this process with the same key."""
     return Pace()
-
-
-def used_up(title: str, wait_s: float) -> RateLimited:
-    """What is told to whoever would have to wait for long, with the time."""
-    until = datetime.now(UTC) + timedelta(seconds=wait_s)
-    left = f"{wait_s / 60:.0f} min" if wait_s >= 90 else f"{wait_s:.0f} s"
-    return RateLimited(
-        f"{title}'s rate limit is used up until {until:%Y-%m-%d %H:%M:%S} UTC (in {left})",
-        hint="do something else until then, or have the owner raise the limit",
-    )
 
 
 def _real(windows: Sequence[Window]) -> list[Window]:

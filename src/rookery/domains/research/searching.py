@@ -3,8 +3,6 @@
 import asyncio
 import json
 import logging
-import re
-import time
 import zlib
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -14,14 +12,15 @@ from urllib.parse import urlsplit
 from rookery.core.context import Context
 from rookery.core.errors import ConfigurationError, RookeryError, ServiceUnavailable, TimedOut, ValidationFailed
 from rookery.domains.research.harmless import address, one_line, plain
-from rookery.domains.research.pace import PATIENCE_S, Pace, pace_of, used_up
+from rookery.domains.research.pace import Pace, pace_of
 from rookery.domains.research.port import Engine, Hit, Request, Search, load_engine
 from rookery.outgoing.client import Answer, GuardedClient
+from rookery.outgoing.rate_limits import PATIENCE_S, patience_s, told_wait_s, used_up, wait_shown
 from rookery.settings import Settings
 
 log = logging.getLogger("rookery.research")
 MAX_ANSWER = 2 * 1024 * 1024
-MAX_UNPACKED = 8 * 1024 * 1024
+"""Packed or not. Twenty results take a tenth of it, and to read more would hold up everybody else."""
 MAX_TITLE = 200
 MAX_DESCRIPTION = 600
 MAX_AGE = 60
@@ -30,8 +29,6 @@ RETRIES = 1
 ROUNDS = 6
 """So often a request is sent at most, when the engine refuses it for a moment because others were faster."""
 BACKOFF_S = 0.25
-RESERVE_S = 2.0
-TICK_S = 1.0
 URL_HINT = "is the setting search_url right?"
 _PACKED = frozenset({"gzip", "x-gzip"})
 
@@ -58,6 +55,7 @@ class Searching:
         self.engine: Engine = load_engine(settings.search_engine)
         self._url = settings.search_url or self.engine.url
         self._key = settings.search_api_key
+        self._limit = f"{self.engine.title}'s rate limit"
         self._timeout_s = settings.search_timeout_s
         self._client = _client_for(settings)
         self._pace: Pace = pace_of(self._url, self._key)
@@ -90,7 +88,7 @@ class Searching:
         """The first answer that is neither a short refusal nor a fault that may pass."""
         faults = 0
         for _ in range(ROUNDS):
-            await self._turn()
+            await wait_shown(self.ctx, self._limit, self._pace.turn(self._limit, patience_s(self.ctx)))
             try:
                 answer = await self._once(request)
             except ServiceUnavailable:
@@ -101,16 +99,16 @@ class Searching:
                 continue
             windows = self.engine.windows(answer.headers)
             if answer.status == 429:
-                wait_s = self._pace.refused(windows, _retry_after(answer))
-                if wait_s > self._patience:
-                    raise used_up(self.engine.title, wait_s)
+                wait_s = self._pace.refused(windows, told_wait_s(answer.headers))
+                if wait_s > patience_s(self.ctx):
+                    raise used_up(self._limit, wait_s)
                 continue
             self._pace.answered(windows)
             faults += answer.status >= 500
             if answer.status < 500 or faults > RETRIES:
                 return answer
             await asyncio.sleep(BACKOFF_S)
-        raise used_up(self.engine.title, PATIENCE_S)
+        raise used_up(self._limit, PATIENCE_S)
 
     async def _once(self, request: Request) -> Answer:
         self.ctx.check()
@@ -128,19 +126,6 @@ class Searching:
             )
         return answer
 
-    @property
-    def _patience(self) -> float:
-        return max(0.0, min(PATIENCE_S, self.ctx.remaining_s - RESERVE_S))
-
-    async def _turn(self) -> None:
-        """Wait until the engine may be asked, and show it."""
-        ends = time.monotonic() + self._pace.turn(self.engine.title, self._patience)
-        while (left_s := ends - time.monotonic()) > 0:
-            if left_s > TICK_S / 2:
-                show(self.ctx, f"waiting for {self.engine.title}'s rate limit")
-            await asyncio.sleep(min(TICK_S, left_s))
-            self.ctx.check()
-
     def _refusal(self, status: int, said: Any) -> RookeryError:
         fault = self.engine.fault(status, said)
         told = plain(fault.said, MAX_SAID)
@@ -150,11 +135,6 @@ class Searching:
         if status >= 500:
             return ServiceUnavailable(message, hint="try again later")
         return ValidationFailed(message, hint="change the query, or have the owner look at the key's plan")
-
-
-def show(ctx: Context, text: str) -> None:
-    """Tell the client how long the call has run, which only ever grows, and what it is at."""
-    ctx.progress(round(time.monotonic() - ctx.call.started, 2), None, text)
 
 
 def _client_for(settings: Settings) -> GuardedClient:
@@ -181,12 +161,12 @@ def _unpacked(answer: Answer, title: str) -> bytes:
         raise ServiceUnavailable(f"{title} packs its answer in a way that was not asked for", hint=URL_HINT)
     stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
-        body = stream.decompress(answer.body, MAX_UNPACKED)
+        body = stream.decompress(answer.body, MAX_ANSWER)
     except zlib.error:
         body = b""
     if not stream.eof:
         raise ServiceUnavailable(
-            f"{title}'s answer is broken, or has more than {MAX_UNPACKED} bytes", hint="try again later"
+            f"{title}'s answer is broken, or has more than {MAX_ANSWER} bytes", hint="try again later"
         )
     return body
 
@@ -196,8 +176,3 @@ def _json(body: bytes) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError):
         return None
-
-
-def _retry_after(answer: Answer) -> float | None:
-    said = answer.headers.get("retry-after", "")
-    return float(said) if re.fullmatch(r"[0-9]{1,9}", said) else None
