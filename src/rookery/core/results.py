@@ -1,9 +1,11 @@
 """What a call gives back: the value, and the two faces of it that clients show their models."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError
 
 from rookery.core.blocks import Block, block_bytes, text_bytes
 
@@ -32,7 +34,12 @@ def make_result(value: BaseModel) -> Result:
     """
     kind = type(value)
     as_text = getattr(kind, "as_text", None)
-    text = as_text(value) if as_text is not None else value.model_dump_json()
     as_blocks = getattr(kind, "as_blocks", None)
     blocks = None if as_blocks is None else tuple(as_blocks(value))
-    return Result(value, value.model_dump(mode="json"), text, blocks)
+    try:
+        text = as_text(value) if as_text is not None else value.model_dump_json()
+        return Result(value, value.model_dump(mode="json"), text, blocks)
+    except (PydanticSerializationError, UnicodeEncodeError):
+        # Half of a pair of surrogates, as file names can have, is a question mark.
+        written = json.dumps(value.model_dump(), ensure_ascii=False, default=str).encode(errors="replace").decode()
+        return Result(value, json.loads(written), written if as_text is None else as_text(value), blocks)

@@ -295,5 +295,7 @@ def _encode(message: types.JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except PydanticSerializationError:
-        # Half of a pair of surrogates, as file names can have: JSON can say it, UTF-8 cannot.
-        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True), separators=(",", ":")).encode()
+        # Half of a pair of surrogates, as file names can have: UTF-8 cannot say it, and of clients that are told it
+        # in JSON's own way some drop the whole message, so that its caller waits for ever.
+        told = message.model_dump(by_alias=True, exclude_unset=True)
+        return json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")

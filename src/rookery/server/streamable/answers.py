@@ -18,11 +18,11 @@ EVENTS: Headers = (
 
 
 def encode(value: Any) -> bytes:
-    """The value as JSON. Half of a pair of surrogates, which UTF-8 cannot say, is escaped."""
+    """The value as JSON. For half of a pair of surrogates, which UTF-8 cannot say, there is a question mark."""
     try:
         return to_json(value)
     except (PydanticSerializationError, UnicodeError):
-        return json.dumps(value, separators=(",", ":")).encode()
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
 
 
 def result_message(request_id: int | str, result: dict[str, Any]) -> dict[str, Any]:
