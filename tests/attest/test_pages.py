@@ -33,6 +33,7 @@ async def test_key_log_and_card_go_together_and_need_no_token(notary: Notary) ->
         [extension] = card["capabilities"]["extensions"]
         at = f"http://127.0.0.1:{web.port}/attestations/{AGENT}"
         assert extension["uri"] == EXTENSION
-        assert extension["params"] == {"key": f"{at}/key.json", "log": f"{at}/log.json"}
+        pages = {name: f"{at}/{name}.json" for name in ("key", "log", "proof")}
+        assert extension["params"] == {"agentId": AGENT, **pages}
         assert card["supportedProtocols"][0]["endpoint"] == f"algo://{key.json()['wallet']}"
         assert "signing" not in log.text + key.text

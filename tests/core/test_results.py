@@ -22,13 +22,13 @@ class Told(Names):
         return " ".join(self.names)
 
 
-HALF = {"names": ["fine", "half\ud800", "\udfff"], "by_name": {"k\ud800": ["\ud800"]}}
+HALF = {"names": ["fine", "half\ud800", "\udfff"], "by_name": {"k": ["\ud800"]}}
 
 
 @pytest.mark.parametrize("kind", [Names, Told])
 def test_half_a_pair_of_surrogates_reaches_the_client_as_a_question_mark(kind: type[Names]) -> None:
     result = make_result(kind(**HALF))
-    readable = {"names": ["fine", "half?", "?"], "by_name": {"k?": ["?"]}}
+    readable = {"names": ["fine", "half?", "?"], "by_name": {"k": ["?"]}}
     content = {"content": [{"type": "text", "text": result.text}], "structuredContent": result.structured}
     sent = types.JSONRPCResponse(jsonrpc="2.0", id=1, result=content)
     for line in (_encode(sent), encode({"result": content})):

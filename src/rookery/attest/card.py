@@ -1,5 +1,6 @@
 """Where an agent's card says that its attestations are, and the small card that this server has for each attester."""
 
+from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
@@ -10,6 +11,25 @@ CARD = "/.well-known/agent-card.json"
 WALLET = "algo://"
 _PORTS = {"http": 80, "https": 443}
 Json = dict[str, Any]
+Origin = tuple[str, str, int]
+"""Who serves an address: scheme, host and port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a card says that an agent's key and log are, and what it says besides: they may be anybody's.
+
+    Compare their `origin_of` before they are believed. `proof` is where the host proves that it holds the key.
+    """
+
+    key: str
+    log: str
+    proof: str | None = None
+    agent_id: str | None = None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (self.key, self.log) if self.proof is None else (self.key, self.log, self.proof)
 
 
 def extension(base: str, agent_id: str) -> Json:
@@ -18,7 +38,12 @@ def extension(base: str, agent_id: str) -> Json:
     return {
         "uri": EXTENSION,
         "description": "Attestations of the agent's reputation, signed with its key",
-        "params": {"key": f"{at}/key.json", "log": f"{at}/log.json"},
+        "params": {
+            "agentId": agent_id,
+            "key": f"{at}/key.json",
+            "log": f"{at}/log.json",
+            "proof": f"{at}/proof.json",
+        },
     }
 
 
@@ -46,8 +71,8 @@ def card_address(address: str) -> str:
     return urlunsplit(at._replace(netloc=at.netloc.lower().removesuffix(own)))
 
 
-def origin_of(address: str) -> tuple[str, str, int] | None:
-    """Who serves an address: scheme, host and port. None if it is no address of the web."""
+def origin_of(address: str) -> Origin | None:
+    """Who serves an address; None if it is no address of the web."""
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -58,20 +83,19 @@ def origin_of(address: str) -> tuple[str, str, int] | None:
     return parts.scheme, parts.hostname, _PORTS[parts.scheme] if port is None else port
 
 
-def attestations_of(card: Json, address: str) -> tuple[str, str] | None:
-    """The addresses of key and log that a card names; None if it names none. They may be relative to the card.
-
-    They may be anybody's: compare their `origin_of` before they are believed.
-    """
+def attestations_of(card: Json, address: str) -> Places | None:
+    """What a card says of the agent's attestations; None if it says nothing. Addresses may be relative to the card."""
     for each in _entries(_object(card.get("capabilities")).get("extensions")):
         if each.get("uri") == EXTENSION:
             params = _object(each.get("params"))
-            key, log = params.get("key"), params.get("log")
-            if isinstance(key, str) and isinstance(log, str):
-                try:
-                    return urljoin(address, key), urljoin(address, log)
-                except ValueError:
-                    return None
+            key, log, proof, agent_id = (_text(params.get(name)) for name in ("key", "log", "proof", "agentId"))
+            if key is None or log is None:
+                continue
+            try:
+                proof_at = None if proof is None else urljoin(address, proof)
+                return Places(urljoin(address, key), urljoin(address, log), proof_at, agent_id)
+            except ValueError:
+                return None
     return None
 
 
@@ -90,3 +114,7 @@ def _object(value: Any) -> Json:
 
 def _entries(value: Any) -> list[Json]:
     return [_object(each) for each in cast("list[Any]", value)] if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

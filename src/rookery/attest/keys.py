@@ -3,15 +3,17 @@
 import base64
 import hashlib
 
+import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from rookery.attest.canonical import sha256
-from rookery.db.server_keys import server_key_in
+from rookery.db.server_keys import server_key_in, server_keys
 from rookery.db.tx import Tx
 
 KEY_BYTES = 32
 ADDRESS_CHARACTERS = 58
 _CHECK_BYTES = 4
+_SEED = sa.select(server_keys.c.secret).where(server_keys.c.name == sa.bindparam("name"))
 
 
 def seed_of(tx: Tx, tenant: str, owner: str) -> bytes:
@@ -19,12 +21,18 @@ def seed_of(tx: Tx, tenant: str, owner: str) -> bytes:
 
     They are kept with the keys of the server, as those are: whoever reads the database can sign.
     """
-    return server_key_in(tx, f"signing:{tenant}:{owner}")
+    return server_key_in(tx, _name(tenant, owner))
 
 
 def agent_key(tx: Tx, tenant: str, agent_id: str) -> Ed25519PrivateKey:
     """The key of an agent; see `seed_of`."""
     return Ed25519PrivateKey.from_private_bytes(seed_of(tx, tenant, f"agent:{agent_id}"))
+
+
+def held_key(tx: Tx, tenant: str, agent_id: str) -> Ed25519PrivateKey | None:
+    """The key of an agent that has one, which any transaction can look up; None if it has none."""
+    seed: str | None = tx.scalar(_SEED, {"name": _name(tenant, f"agent:{agent_id}")})
+    return None if seed is None else Ed25519PrivateKey.from_private_bytes(bytes.fromhex(seed))
 
 
 def public_from(text: str) -> Ed25519PublicKey:
@@ -54,6 +62,10 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return _check(raw[:KEY_BYTES]) == raw[KEY_BYTES:] and base64.b32encode(raw).decode().rstrip("=") == text
+
+
+def _name(tenant: str, owner: str) -> str:
+    return f"signing:{tenant}:{owner}"
 
 
 def _check(raw: bytes) -> bytes:

@@ -8,8 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from rookery.attest.canonical import canonical, sha256
+from rookery.attest.card import Origin
 from rookery.attest.dsse import signed
-from rookery.attest.keys import agent_key
+from rookery.attest.keys import agent_key, held_key
+from rookery.attest.proof import proof_of
 from rookery.attest.tables import attestation_notes, reputation_attestations
 from rookery.attest.verify import GENESIS, HEAD, STATEMENT, key_page
 from rookery.db.clock import now_ms
@@ -105,6 +107,11 @@ class AttestationLog:
         """What is published of the agent's key, as it signed last; None if it never signed."""
         last = self.last()
         return None if last is None else canonical(key_page(self.agent_id, last.public_key))
+
+    def proof_page(self, nonce: str, origin: Origin) -> bytes | None:
+        """The proof that the host at `origin` holds the agent's key; None if it does not."""
+        key = held_key(self.tx, self.tenant, self.agent_id)
+        return None if key is None else canonical(proof_of(key, self.agent_id, nonce, origin))
 
     def document(self) -> bytes | None:
         """The whole log with its key, as it is published; None if it has no entries."""

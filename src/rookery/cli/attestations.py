@@ -92,7 +92,8 @@ def _as_json(found: "Verified") -> dict[str, Any]:
 
 
 def _print_good(found: "Verified") -> None:
-    click.echo(f"The log of {cell(found.agent_id)} holds: {found.count} attestations, level {found.level}.")
+    many = "1 attestation" if found.count == 1 else f"{found.count} attestations"
+    click.echo(f"The log of {cell(found.agent_id)} holds: {many}, level {found.level}.")
     click.echo(f"key:  {found.keyid}")
     if found.head is not None:
         click.echo(f"head: {found.head.count}:{found.head.hash}")

@@ -8,12 +8,11 @@ import sqlalchemy as sa
 from rookery.core.actor import Actor
 from rookery.core.context import SilentDoor
 from rookery.domains.a2a.tables import cards, sessions, tasks
-from rookery.identity.renewing import Renewal
 from rookery.identity.store import IdentityStore
 from rookery.lifecycle.sessions import Runtime
-from rookery.runtimes.scripted import Scripted
 from tests.domains.messages.post_office import Noted
 from tests.platform_fixtures import Fleet
+from tests.sessions.stage import use_sessions
 
 HERE = "127.0.0.1"
 TABLES = {"cards": cards, "sessions": sessions, "tasks": tasks}
@@ -40,7 +39,7 @@ class Outpost:
         self.fleet = make(**given)
         self.platform = self.fleet.platform
         self.client = Client()
-        self.runtime = Noted(Scripted(self.platform.calls, Renewal(self.platform.database, self.platform.resolver)))
+        self.runtime = Noted(use_sessions(self.platform))
         self.use(cast(Runtime, self.runtime))
 
     def use(self, runtime: Runtime | None) -> None:

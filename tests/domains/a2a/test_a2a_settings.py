@@ -7,6 +7,8 @@ import pytest
 from rookery.core.errors import ConfigurationError
 from tests.settings_loading import Load, loader
 
+KEYID = "0f" * 32
+
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
@@ -19,6 +21,10 @@ def load(tmp_path: Path) -> Load:
         ("ROOKERY_A2A_TRUST", "agents.example=some"),
         ("ROOKERY_A2A_TRUST", "agents.example=low,high"),
         ("ROOKERY_A2A_TRUST", "agents.example"),
+        ("ROOKERY_A2A_TRUST", f"agents.example={'a' * 64}"),
+        ("ROOKERY_A2A_TRUST", f"agents.example=high,{'A' * 64}"),
+        ("ROOKERY_A2A_TRUST", f"agents.example=high,{'a' * 63}"),
+        ("ROOKERY_A2A_TRUST", f"agents.example=high,{'a' * 64},{'b' * 64}"),
         ("ROOKERY_A2A_TOKENS", "agents.example=hunter2,hunter3"),
         ("ROOKERY_A2A_TOKENS", "hunter2"),
         ("ROOKERY_A2A_TOKENS", "https://agents.example=hunter2"),
@@ -40,8 +46,11 @@ def test_what_makes_no_sense_stops_the_start_without_telling_a_token(load: Load,
 
 
 def test_hosts_have_one_token_and_one_level_each(load: Load) -> None:
-    said = {"ROOKERY_A2A_TOKENS": "a.example=hunter2;b.lan:8080=x=y", "ROOKERY_A2A_TRUST": "A.Example=high"}
+    said = {
+        "ROOKERY_A2A_TOKENS": "a.example=hunter2;b.lan:8080=x=y",
+        "ROOKERY_A2A_TRUST": f"A.Example=high;b.lan=low,{KEYID}",
+    }
     settings = load(environ=said)
     assert dict(settings.a2a_tokens) == {"a.example": ("hunter2",), "b.lan:8080": ("x=y",)}
-    assert dict(settings.a2a_trust) == {"a.example": ("high",)}
+    assert dict(settings.a2a_trust) == {"a.example": ("high",), "b.lan": ("low", KEYID)}
     assert "hunter2" not in repr(settings)

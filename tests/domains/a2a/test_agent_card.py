@@ -37,6 +37,7 @@ async def test_the_card_has_the_fields_of_every_revision(outpost: Outpost) -> No
     async with open_house(outpost, work=False) as web:
         answer = await web.http.get(CARD)
         card = answer.json()
+        about = await web.http.get(card["documentationUrl"])
         kept = await web.http.get(CARD, headers={"if-none-match": answer.headers["etag"]})
     endpoint = f"{web.url}/a2a"
     assert (card["name"], card["version"], card["url"]) == ("Rookery", __version__, endpoint)
@@ -44,6 +45,7 @@ async def test_the_card_has_the_fields_of_every_revision(outpost: Outpost) -> No
         (endpoint, "1.0"),
         (endpoint, "0.3"),
     ]
+    assert (card["documentationUrl"], about.status_code) == (f"{web.url}/", 200)
     assert card["capabilities"]["streaming"] is True
     assert card["capabilities"]["pushNotifications"] is False
     assert card["authentication"] == {"schemes": ["bearer"]}

@@ -48,6 +48,7 @@ async def test_nobody_reaches_this_machine_or_its_network_unless_the_owner_says_
     found = await make_outpost(a2a_allow=()).discover(place)
     assert found["agents"] == []
     assert found["note"].startswith(f"No agent card at {place}: the host ")
+    assert "the owner can allow it with the setting a2a_allow" in found["note"]
 
 
 async def test_a_redirect_leads_nowhere_else(make_outpost: MakeOutpost) -> None:
@@ -110,7 +111,7 @@ async def test_the_card_of_a_real_agent_is_shown(outpost: Outpost, mirror: Remot
 async def test_a_card_from_before_the_protocol_is_shown_and_its_texts_are_made_harmless(outpost: Outpost) -> None:
     more = {
         "description": "line\none\u0000 \u202e end" + "x" * 5000,
-        "authentication": {"schemes": ["bearer", 7]},
+        "authentication": {"schemes": ["bearer", 7, "bearer"]},
         "supportedProtocols": [{"protocol": "AlgoChat", "endpoint": "algo://ABC"}, "junk"],
         "provider": {"organization": "Acme", "url": "https://acme.example"},
     }
@@ -163,7 +164,8 @@ async def test_a_card_without_end_is_shown_as_far_as_there_is_room(outpost: Outp
         "protocolVersion": "1.0",
     }
     async with web_server() as web:
-        says(web, {"name": "Long", "version": "1", "skills": [skill] * 60, "supportedInterfaces": [interface]})
+        ways = [{**interface, "url": "https://" + "x" * 3_000}, interface, {**interface, "tenant": "t" * 50_000}]
+        says(web, {"name": "Long", "version": "1", "skills": [skill] * 60, "supportedInterfaces": ways})
         result = await outpost.result("discover_agent", url=web.url)
         (found,) = result.structured["agents"]
         assert (await outpost.discover(" ".join(f"w{number}" for number in range(150))))["agents"] == []
@@ -172,3 +174,5 @@ async def test_a_card_without_end_is_shown_as_far_as_there_is_room(outpost: Outp
     assert len(found["skills"][0]["tags"]) == 10
     assert len(result.text) < 25_000
     assert "\nProvider:" not in result.text
+    (kept,) = outpost.rows("cards")
+    assert [way["url"] for way in kept.card["interfaces"]] == [interface["url"]]

@@ -62,8 +62,16 @@ async def test_an_answer_that_is_none_is_a_clear_error(
 @on_one_database
 async def test_an_answer_without_end_is_cut_off(outpost: Outpost) -> None:
     async with web_server() as web:
-        answers(web, 200, b"x" * (5 * 1024 * 1024))
-        with pytest.raises(ValidationFailed, match="more than 4194304 bytes"):
+        answers(web, 200, b"x" * (2 * 1024 * 1024))
+        with pytest.raises(ValidationFailed, match="more than 1048576 bytes"):
+            await outpost.invoke(web.url, "hello")
+
+
+@on_one_database
+async def test_an_answer_that_would_take_long_to_read_is_not_read(outpost: Outpost) -> None:
+    async with web_server() as web:
+        answers(web, 200, {"result": {"task": {**TASK, "artifacts": [{"artifactId": "a", "parts": [{}] * 100_000}]}}})
+        with pytest.raises(ValidationFailed, match="more than 10000 values"):
             await outpost.invoke(web.url, "hello")
 
 
@@ -127,6 +135,7 @@ async def test_a_long_answer_is_cut(outpost: Outpost) -> None:
 @on_one_database
 async def test_a_task_that_cannot_be_looked_at_is_cancelled_there(outpost: Outpost) -> None:
     methods: list[str] = []
+    lengths: list[int] = []
     async with web_server() as web:
 
         async def act(seen: Seen) -> Said:
@@ -134,6 +143,7 @@ async def test_a_task_that_cannot_be_looked_at_is_cancelled_there(outpost: Outpo
                 return 200, {}, json.dumps(card(f"{web.url}/rpc")).encode()
             asked = json.loads(seen.body)
             methods.append(asked["method"])
+            lengths.extend([asked["params"]["historyLength"]] if asked["method"] == "GetTask" else [])
             begun = {"result": {"task": {**TASK, "status": {"state": "TASK_STATE_WORKING"}}}}
             said = begun if asked["method"] == "SendMessage" else {"error": {"code": -32603, "message": "oops"}}
             return 200, {}, json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}).encode()
@@ -142,3 +152,4 @@ async def test_a_task_that_cannot_be_looked_at_is_cancelled_there(outpost: Outpo
         with pytest.raises(Conflict, match="oops; its task t1 was given up"):
             await outpost.invoke(web.url, "hello")
     assert methods == ["SendMessage", *["GetTask"] * 5, "CancelTask"]
+    assert set(lengths) == {10}

@@ -14,7 +14,7 @@ from rookery.core.errors import (
     TimedOut,
     ValidationFailed,
 )
-from rookery.domains.a2a.cards import guarded
+from rookery.outgoing.agents_client import agents_client
 from rookery.settings import Settings
 from tests.domains.a2a.conftest import MakeOutpost, on_one_database
 from tests.domains.a2a.outpost import HERE, Outpost
@@ -63,7 +63,7 @@ async def test_the_address_guard_holds(make_outpost: MakeOutpost, mirror: Remote
     with pytest.raises(ServiceUnavailable, match="private network"):
         await make_outpost(a2a_allow=()).invoke(mirror.url, "echo hi")
     with pytest.raises(ValidationFailed, match="private network") as refused:
-        await guarded(Settings(home="unused")).request("GET", mirror.url)
+        await agents_client(Settings(home="unused")).request("GET", mirror.url)
     assert refused.value.hint == "the owner can allow it with the setting a2a_allow"
     assert mirror.heads == []
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from a2a.client.errors import A2AClientError
-from a2a.types.a2a_pb2 import ListTasksRequest
+from a2a.types.a2a_pb2 import ListTasksRequest, TaskState
 from a2a.utils.errors import TaskNotFoundError
 
 from rookery.domains.a2a.inbound import MAX_OPEN, Incoming, submit
@@ -79,6 +79,13 @@ async def test_a_task_without_a_worker_fails_when_its_time_is_over(outpost: Outp
         async with visiting(web, await web.token()) as stranger:
             with pytest.raises(TaskNotFoundError):
                 await stranger.look(other.id)
+            assert list((await stranger.client.list_tasks(ListTasksRequest())).tasks) == []
+        assert {row.state for row in outpost.rows("tasks")} == {"submitted", "failed"}
+        for status in (TaskState.TASK_STATE_UNSPECIFIED, TaskState.TASK_STATE_FAILED):
+            listed = await visitor.client.list_tasks(ListTasksRequest(status=status))
+            assert [(each.id, state_of(each)) for each in listed.tasks] == [(other.id, "failed"), (task.id, "failed")]
+        waiting = await visitor.client.list_tasks(ListTasksRequest(status=TaskState.TASK_STATE_SUBMITTED))
+        assert (list(waiting.tasks), waiting.total_size) == ([], 0)
     async with open_house(outpost):
         await until(lambda: {row.state for row in outpost.rows("tasks")} == {"failed"}, "both have failed")
     assert outpost.runtime.asked == []
@@ -120,6 +127,26 @@ async def test_only_so_many_requests_of_one_sender_wait(outpost: Outpost, monkey
     assert again.status_code == 200
 
 
+@on_one_database
+async def test_a_body_that_would_take_long_to_read_is_not_read(outpost: Outpost) -> None:
+    async with open_house(outpost, work=False) as web:
+        head = {"authorization": f"Bearer {await web.token()}", **A2A}
+        many: list[dict[str, str]] = [{}] * 100_000
+        for path, body, why in (
+            ("/a2a", {**WAIT, "params": {"message": {"parts": many}}}, "more than 2000 values"),
+            ("/a2a", {**WAIT, "params": {"metadata": {"a": [1] * 2_000}}}, "more than 2000 values"),
+            ("/a2a/tasks/send", {"params": {"message": {"parts": many}}}, "more than 2000 values"),
+            ("/a2a", message("x" * 600_000, "m-1"), "more than 524288 bytes"),
+            ("/a2a/tasks/send", {"message": "x" * 600_000}, "more than 524288 bytes"),
+        ):
+            answer = await web.http.post(path, json=body, headers=head)
+            assert answer.status_code == 413
+            assert why in answer.json()["error"]
+        nested = await web.http.post("/a2a", content=b"[" * 100_000, headers=head)
+        assert "error" in nested.json()
+    assert outpost.rows("tasks") == []
+
+
 async def until_it_waits(http: httpx.AsyncClient, body: Any, head: dict[str, str]) -> None:
     """Send until the server has a place for it, and hang up."""
     for _ in range(200):
@@ -142,6 +169,26 @@ async def test_who_hangs_up_gives_its_place_back(outpost: Outpost, monkeypatch: 
     assert len(outpost.rows("tasks")) == 3
 
 
+@on_one_database
+async def test_who_leaves_a_stream_gives_its_place_back(outpost: Outpost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "MOST_OF_ONE", 1)
+    outpost.use(Gated(Outcome("done", output="never")))
+    async with open_house(outpost) as web, httpx.AsyncClient(base_url=web.url, trust_env=False, timeout=30) as http:
+        head = {"authorization": f"Bearer {await web.token()}", **A2A}
+        body = {**message("x", "m-1"), "method": "SendStreamingMessage"}
+        for _ in range(3):
+            for _ in range(200):
+                async with http.stream("POST", "/a2a", json=body, headers=head) as answer:
+                    if answer.status_code == 200:
+                        first = await anext(answer.aiter_lines())
+                        break
+                await asyncio.sleep(0.02)
+            else:
+                raise AssertionError("no place is given back")
+            assert first.startswith("data:")
+    assert len(outpost.rows("tasks")) == 1
+
+
 async def test_many_followers_of_a_task_are_all_told(outpost: Outpost) -> None:
     gated = Gated(Outcome("done", output="at last"))
     outpost.use(gated)
@@ -150,7 +197,9 @@ async def test_many_followers_of_a_task_are_all_told(outpost: Outpost) -> None:
         await asyncio.wait_for(gated.started.wait(), 20)
         gated.gate.set()
         for events in await asyncio.gather(*streams):
-            assert state_of(events[-1].status_update) == "completed"
+            # Whoever comes when it is over is told the task alone.
+            last = events[-1]
+            assert state_of(last.task if last.HasField("task") else last.status_update) == "completed"
 
 
 @on_one_database

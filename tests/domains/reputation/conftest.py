@@ -1,4 +1,4 @@
-"""A fleet with the product's own tools alone, on SQLite and on PostgreSQL."""
+"""A fleet with the product's own tools alone, on SQLite and on PostgreSQL. Nothing may reach another machine."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,10 @@ import pytest
 from tests.domains.reputation.bench import Bench
 from tests.domains.tracker.desk import Desk
 from tests.domains.work.workshop import Workshop
+from tests.network_guard import nowhere_else
 from tests.platform_fixtures import Fleet
+
+__all__ = ["nowhere_else"]
 
 
 @pytest.fixture

@@ -6,12 +6,13 @@ import sqlalchemy as sa
 from rookery.core.errors import InvalidParams, NotFound, PermissionDenied
 from rookery.domains.reputation.tables import agent_reputation
 from rookery.repute.tables import reputation_events
-from rookery.runtimes.scripted import Scripted
 from tests.domains.reputation.bench import FRESH, Bench
 from tests.domains.tracker.claimant import claimant
 from tests.domains.tracker.desk import Desk
 from tests.domains.work.workshop import Workshop
+from tests.jobs.working import running_worker, settled
 from tests.platform_fixtures import Fleet
+from tests.sessions.stage import use_sessions
 
 
 async def test_agents_of_others_and_of_nobody_are_not_found(bench: Bench) -> None:
@@ -144,20 +145,43 @@ async def test_credits_that_come_and_go_move_the_credit_pattern(bench: Bench, fl
     assert (await bench.look(ada))["components"]["credit_pattern"] == min(100, (100 * earned + gone) // (2 * gone))
 
 
-async def test_the_end_of_work_tasks_moves_task_completion_and_activity(workshop: Workshop, bench: Bench) -> None:
+async def test_tasks_that_an_agent_gives_itself_are_told_and_not_counted(workshop: Workshop, bench: Bench) -> None:
     await workshop.open()
     ada = await workshop.new_agent("ada")
-    workshop.use(Scripted(workshop.fleet.platform.calls))
-    await workshop.work("!write a.txt one", actor=ada)
-    await workshop.work("!say nothing was done", actor=ada)
+    for script in ("!write a.txt one", "!write b.txt two", "!write c.txt three"):
+        await workshop.work(script, actor=ada)
     told = await bench.look(ada)
     assert told["components"]["task_completion"] == 50
+    assert [each["impact"] for each in told["events"] if each["type"] == "task_completed"] == [0, 0, 0]
+
+
+async def test_the_end_of_work_tasks_moves_task_completion_and_activity(workshop: Workshop, bench: Bench) -> None:
+    await workshop.open()
+    worker, person = workshop.agent(), workshop.person()
+    use_sessions(workshop.fleet.platform)
+    await workshop.work("!write a.txt one", actor=person)
+    await workshop.work("!say nothing was done", actor=person)
+    told = await bench.look(worker)
+    assert told["components"]["task_completion"] == 50
     assert told["components"]["activity_level"] >= 10
-    await workshop.work("!write b.txt two", actor=ada)
-    told = await bench.look(ada)
+    await workshop.work("!write b.txt two", actor=person)
+    told = await bench.look(worker)
     assert told["components"]["task_completion"] == 67
     kinds = [each["type"] for each in told["events"]]
     assert (kinds.count("task_completed"), kinds.count("task_failed"), kinds.count("session_completed")) == (2, 1, 3)
+
+
+async def test_tasks_that_another_agent_gives_are_counted(workshop: Workshop, bench: Bench) -> None:
+    await workshop.open()
+    ada, bob = await workshop.new_agent("ada"), await workshop.new_agent("bob")
+    async with running_worker(workshop.fleet.platform):
+        for name in ("a", "b", "c"):
+            await workshop.call(bob, "send_message", to_agent="ada", message=f"[WORK] !write {name}.txt x")
+        await settled(workshop.fleet.platform, within_s=60)
+    told = await bench.look(ada)
+    assert [each["impact"] for each in told["events"] if each["type"] == "task_completed"] == [5, 5, 5]
+    assert told["components"]["task_completion"] == 100
+    assert "task_completion" not in await bench.parts(bob)
 
 
 async def test_a_task_that_is_cancelled_has_failed_once(workshop: Workshop, bench: Bench) -> None:
@@ -177,9 +201,9 @@ async def test_an_improvement_is_told_as_one(workshop: Workshop, bench: Bench) -
         await workshop.done()
     told = [(each["type"], each["impact"]) for each in (await bench.look(ada))["events"]]
     assert [each for each in told if each[0] not in ("session_completed", "credit_spent")] == [
-        ("task_failed", -2),
+        ("task_failed", 0),
         ("improvement_loop_failed", -2),
-        ("task_completed", 5),
+        ("task_completed", 0),
         ("improvement_loop_completed", 5),
     ]
 

@@ -38,3 +38,12 @@ async def test_card_and_log_are_forgotten_together_by_either(bench: Bench, said:
     assert left.log == other["log"]
     with pytest.raises(NotFound):
         await bench.fleet.call(bench.fleet.owner, "forget_attester", log="https://[")
+
+
+async def test_whoever_showed_a_copy_does_not_take_the_memory_of_the_first_along(bench: Bench) -> None:
+    copies = ("https://evil/log.json", "https://evil/.well-known/agent-card.json", "https://x:8443/log.json")
+    for row in (KNOWN, *(KNOWN | {"log": place} for place in copies)):
+        bench.change(sa.insert(known_attesters).values(**row, seen_ms=1))
+    await bench.fleet.call(bench.fleet.owner, "forget_attester", log="https://evil")
+    left = {row.log for row in bench.rows(sa.select(known_attesters))}
+    assert left == {KNOWN["log"], "https://x:8443/log.json"}

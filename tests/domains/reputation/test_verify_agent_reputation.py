@@ -8,7 +8,9 @@ import pytest
 import sqlalchemy as sa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from rookery.attest.card import EXTENSION
 from rookery.attest.keys import address_of, agent_key
+from rookery.attest.proof import proof_of
 from rookery.attest.verify import verify_log
 from rookery.core.errors import InvalidParams, NotFound, ValidationFailed
 from rookery.db.server_keys import server_keys
@@ -18,10 +20,11 @@ from rookery.repute.tables import reputation_events
 from tests.attest.notary import changed, forged, score
 from tests.domains.reputation.bench import Bench
 from tests.domains.reputation.elsewhere import CARD, KEY, LOG, card, log_of, show
-from tests.outgoing.loopback import Web, web_server
+from tests.outgoing.loopback import Said, Seen, Web, web_server
 from tests.platform_fixtures import Fleet
 from tests.server.streamable.web import serving
 
+EVES = Ed25519PrivateKey.from_private_bytes(bytes(32))
 FAILED = {"verified": False, "level": "untrusted", "meets_minimum": False, "count": 0, "attestations": []}
 
 
@@ -74,6 +77,7 @@ async def test_addresses_of_this_machine_are_not_reached_unless_the_owner_allows
         for address in (other.url, f"http://localhost:{other.port}", f"http://[::1]:{other.port}"):
             told = await verify(bench, address)
             assert told["fault"] == "unreachable"
+            assert told["why"].endswith("the owner can allow it with the setting a2a_allow")
         web.says(CARD, 302, location=f"{other.url}{CARD}")
         assert "sends on to another" in (await verify(bench, web.url))["why"]
         web.says(CARD, body=json.dumps(card()).replace(LOG, f"{other.url}{LOG}").encode())
@@ -343,6 +347,8 @@ async def test_an_agent_of_another_rookery_is_verified_over_http(
         told = await verify(ours, f"{here}/attestations/{eve.agent}")
         assert (told["verified"], told["agent_id"], told["count"], told["level"]) == (True, eve.agent, 2, "low")
         assert told["wallet"]
+        assert told["proven"] is True
+        assert told["note"].endswith("no proof that they are true")
         assert told["log"] == f"{here}/attestations/{eve.agent}/log.json"
         # The card of the whole server is that of the agent that takes its tasks.
         await bench.fleet.call(bench.fleet.actor(), "publish_attestation")
@@ -351,3 +357,51 @@ async def test_an_agent_of_another_rookery_is_verified_over_http(
         for nobody in ("agt_nobody", "%00", "..%2f.."):
             missing = await verify(ours, f"{here}/attestations/{nobody}")
             assert (missing["fault"], missing["count"]) == ("unreachable", 0)
+
+
+async def test_a_copy_of_anothers_log_is_known_as_one(
+    bench: Bench, web: Web, database_url: str, make_fleet: Callable[..., Fleet]
+) -> None:
+    """Eve's host has a copy of everything that the other has published, and asks it whatever it is asked."""
+    await attested(bench, 10)
+    at = f"/attestations/{bench.fleet.actor(agent='eve').agent}"
+    async with serving(bench.fleet) as honest:
+        here = f"http://127.0.0.1:{honest.port}"
+        keys: dict[str, bytes] = {}
+
+        async def act(seen: Seen) -> Said:
+            answer = await honest.http.get(seen.path, headers={"host": f"127.0.0.1:{honest.port}"})
+            body = keys.get(seen.path.partition("?")[0], answer.content)
+            return answer.status_code, {}, body.replace(here.encode(), web.url.encode())
+
+        web.act = act
+        told = await verify(bench, f"{web.url}{at}")
+        assert told == {**FAILED, "fault": "other_agent", "why": told["why"]}
+        assert "passes on the proof of another host" in told["why"]
+        # Nor can it sign itself: what it signs does not go with the log.
+        keys[f"{at}/proof.json"] = json.dumps(proof_of(EVES, "agt_1", "0" * 64, ("http", "h", 80))).encode()
+        assert "its signature does not belong to it" in (await verify(bench, f"{web.url}{at}"))["why"]
+    assert bench.rows(sa.select(known_attesters)) == []
+
+
+async def test_a_host_that_proves_nothing_is_told_as_such(bench: Bench, web: Web) -> None:
+    log = await attested(bench)
+    show(web, log)
+    extension = {"uri": EXTENSION, "params": {"key": KEY, "log": LOG, "proof": "/a/proof.json"}}
+    for capabilities in (None, {"extensions": [extension]}):
+        if capabilities is not None:
+            show(web, log, capabilities=capabilities)
+            web.says("/a/proof.json", 409)
+        told = await verify(bench, web.url)
+        assert (told["verified"], told["proven"]) == (True, False)
+        assert "may be a copy of another agent's" in told["note"]
+
+
+async def test_a_card_of_one_agent_does_not_go_with_the_key_of_another(bench: Bench, web: Web) -> None:
+    extension = {"uri": EXTENSION, "params": {"agentId": "agt_bob", "key": KEY, "log": LOG}}
+    show(web, await attested(bench), capabilities={"extensions": [extension]})
+    told = await verify(bench, web.url)
+    assert (told["fault"], told["why"]) == ("other_agent", "its card and its key are of two agents")
+    extension["params"] |= {"agentId": bench.fleet.actor(agent="eve").agent}
+    show(web, await more(bench, 1), capabilities={"extensions": [extension]})
+    assert (await verify(bench, web.url))["verified"] is True

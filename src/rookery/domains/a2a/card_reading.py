@@ -44,7 +44,7 @@ def _kept(card: AgentCard, own: Json, base: str, *, plain: bool) -> Json:
     interfaces = [
         {"url": each.url, "binding": each.protocol_binding, "version": each.protocol_version, "tenant": each.tenant}
         for each in card.supported_interfaces[:MAX_LISTED]
-        if storable(each.url + each.protocol_binding + each.protocol_version + each.tenant)
+        if _is_kept(each.url + each.protocol_binding + each.protocol_version + each.tenant)
     ]
     return {
         "name": _text(card.name, 200),
@@ -66,6 +66,11 @@ def _kept(card: AgentCard, own: Json, base: str, *, plain: bool) -> Json:
     }
 
 
+def _is_kept(words: str) -> bool:
+    """Whether a way to the agent can be kept: cut short it would lead elsewhere."""
+    return len(words) <= MAX_TEXT and storable(words)
+
+
 def _skills(card: AgentCard) -> list[Json]:
     """The first skills, as many as there is room for."""
     listed: list[Json] = []
@@ -85,7 +90,7 @@ def _skills(card: AgentCard) -> list[Json]:
 def _auth(card: AgentCard, own: Json) -> list[str]:
     schemes = cast(Json, own["authentication"]).get("schemes") if isinstance(own["authentication"], dict) else None
     old = [each for each in cast("list[Any]", schemes) if isinstance(each, str)] if isinstance(schemes, list) else []
-    return _texts([*card.security_schemes, *old])
+    return _texts(dict.fromkeys([*card.security_schemes, *old]))
 
 
 def _protocols(listed: Any) -> list[str]:

@@ -14,8 +14,8 @@ from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
 from rookery.domains.a2a import sdk
 from rookery.domains.a2a.tables import cards
-from rookery.outgoing.client import GuardedClient
-from rookery.settings import Settings
+from rookery.outgoing.agents_client import agents_client, reason
+from rookery.outgoing.threads import in_thread
 
 CARD_PATH = "/.well-known/agent-card.json"
 AGENT = "Rookery/A2A-Client"
@@ -74,21 +74,6 @@ def place_of(base: str) -> str:
     return urlsplit(base).netloc
 
 
-def guarded(settings: Settings) -> GuardedClient:
-    """The client by which agents reach others: the internet, and what the owner allows for that."""
-    return _AgentsClient(settings.a2a_allow)
-
-
-class _AgentsClient(GuardedClient):
-    """Names the setting by which the owner allows it to reach more."""
-
-    async def addresses(self, host: str, port: int) -> list[str]:
-        try:
-            return await super().addresses(host, port)
-        except ValidationFailed as error:
-            raise ValidationFailed(error.message, hint="the owner can allow it with the setting a2a_allow") from None
-
-
 async def card_of(ctx: Context, base: str) -> Json:
     """The card at an address, if need be fetched; NoCard says why there is none."""
     await sdk.load("rookery.domains.a2a.card_reading")
@@ -129,7 +114,7 @@ def _words(card: Json) -> str:
 async def _fetched(ctx: Context, base: str) -> Json:
     from rookery.domains.a2a.card_reading import Unreadable, read_card
 
-    client = guarded(ctx.platform.facts["settings"])
+    client = agents_client(ctx.platform.facts["settings"])
     try:
         answer = await client.request(
             "GET",
@@ -139,11 +124,12 @@ async def _fetched(ctx: Context, base: str) -> Json:
             max_bytes=MAX_CARD_BYTES,
         )
     except RookeryError as error:
-        raise NoCard(error.message) from error
+        raise NoCard(reason(error)) from error
     if not answer.ok:
         raise NoCard(f"the host answered with {answer.status}")
     try:
-        return read_card(answer.json(), base)
+        # In a thread: a card may have been made to take long.
+        return await in_thread(lambda: read_card(answer.json(), base))
     except Unreadable as error:
         raise NoCard(str(error)) from error
 

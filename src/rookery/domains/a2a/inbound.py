@@ -8,19 +8,18 @@ from rookery.core.actor import Actor
 from rookery.core.admission import refuse_unless_allowed, storable
 from rookery.core.call import Calls, new_call
 from rookery.core.context import SilentDoor
-from rookery.core.decide import explain
 from rookery.core.errors import Conflict, InvalidParams, NotFound, PermissionDenied, RateLimited, ServiceUnavailable
 from rookery.core.ids import new_id
 from rookery.core.record import Record
 from rookery.core.recording import to_record
 from rookery.core.registry import Registry
-from rookery.core.tool import Tool
 from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.domains.a2a.budget import hold
 from rookery.domains.a2a.jobs import defer_task, task_key
 from rookery.domains.a2a.store import OPEN, NewTask, Row, Tasks, looks_overdue
 from rookery.identity.binding import handed_on
+from rookery.identity.reach import reach_of
 from rookery.identity.store import DEFAULT_AGENT, IdentityStore
 from rookery.jobs.store import Jobs
 from rookery.settings import Settings
@@ -33,8 +32,6 @@ MAX_MESSAGE = 50_000
 MAX_NAME = 200
 MAX_OPEN = 10
 """So many tasks of one sender wait or are worked at; those of others, and our own work, need places too."""
-REACH = ("role", "allowed", "disallowed", "scope_file")
-"""The layers of `decide` that say which tools somebody has, whatever it is at just now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +131,13 @@ async def current(database: Database, row: Row) -> Row:
     return await database.change(lambda tx: Tasks(tx, row.tenant).expire(row.id)) or row
 
 
+async def settle_overdue(database: Database, actor: Actor) -> None:
+    """The same for all tasks of a sender. Costs a read if there is nothing to be done."""
+    sender = sender_of(actor)
+    if await database.read(lambda tx: Tasks(tx, actor.tenant).has_overdue(sender), timeout_s=LIMIT_S):
+        await database.change(lambda tx: Tasks(tx, actor.tenant).expire_all(sender))
+
+
 def cancel(tx: Tx, actor: Actor, task_id: str) -> Row:
     """The task, which is not done any more; Conflict if it is over."""
     row = find(tx, actor, task_id)
@@ -190,17 +194,9 @@ def _new(tx: Tx, store: Tasks, calls: Calls, actor: Actor, incoming: Incoming) -
 
 def _held(actor: Actor, registry: Registry, depth: int | None) -> dict[str, Any]:
     """What the session is held to: it reaches no further than the sender, and no person is there."""
-    held = handed_on(actor, lambda: _reach(actor, registry))
+    held = handed_on(actor, lambda: reach_of(actor, registry))
     if actor.kind != "human":
         # The agent that is asked may have more than the sender's: by its own list, bundles and grants.
-        held["within"] = sorted(_reach(actor, registry))
+        held["within"] = sorted(reach_of(actor, registry))
     deeper = actor.depth + (0 if actor.kind == "human" else 1)
     return held | {"depth": max(depth or 1, deeper), "source": "agent", "scheduler": True}
-
-
-def _reach(actor: Actor, registry: Registry) -> frozenset[str]:
-    return frozenset(tool.right for tool in registry if _reaches(actor, tool))
-
-
-def _reaches(actor: Actor, tool: Tool) -> bool:
-    return all(verdict.outcome == "allow" for verdict in explain(actor, tool) if verdict.layer in REACH)

@@ -9,10 +9,11 @@ from rookery.core.context import Context
 from rookery.core.errors import Conflict, NotFound, RookeryError, ServiceUnavailable, TimedOut
 from rookery.domains.a2a import sdk
 from rookery.domains.a2a.budget import Open, budget_of, note_waiting, reserve
-from rookery.domains.a2a.cards import Json, NoCard, card_of, guarded
+from rookery.domains.a2a.cards import Json, NoCard, card_of
 from rookery.domains.a2a.peer import ASKING, OPEN, Asked, Peer, Told, cut
 from rookery.domains.a2a.plain_peer import PlainPeer
 from rookery.domains.a2a.trust import check_trust
+from rookery.outgoing.agents_client import agents_client
 
 log = logging.getLogger("rookery.a2a")
 FIRST_PAUSE_S = 0.2
@@ -82,11 +83,11 @@ async def _keep_waiting(ctx: Context, base: str, open_task: Open) -> None:
 async def _peer(ctx: Context, base: str, card: Json) -> Peer:
     settings = ctx.platform.facts["settings"]
     if card["wire"] == "plain":
-        return PlainPeer(base, guarded(settings), settings)
+        return PlainPeer(base, agents_client(settings), settings)
     await sdk.load("rookery.domains.a2a.sdk_peer")
     from rookery.domains.a2a.sdk_peer import SdkPeer
 
-    return SdkPeer(card, base, guarded(settings), settings)
+    return SdkPeer(card, base, agents_client(settings), settings)
 
 
 class _Talk:

@@ -10,7 +10,9 @@ from rookery.settings import Settings
 OPEN = frozenset({"submitted", "working"})
 ASKING = frozenset({"input-required", "auth-required"})
 STATES = OPEN | ASKING | {"completed", "failed", "canceled", "rejected"}
-MAX_ANSWER_BYTES = 4 * 1024 * 1024
+MAX_ANSWER_BYTES = 1024 * 1024
+MAX_VALUES = 10_000
+"""In one answer; see `json_values`."""
 MAX_TEXT = 100_000
 REQUEST_S = 10.0
 

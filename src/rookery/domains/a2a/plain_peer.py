@@ -8,6 +8,7 @@ from rookery.core.errors import Conflict, NotFound, ServiceUnavailable
 from rookery.domains.a2a.cards import AGENT, place_of
 from rookery.domains.a2a.peer import MAX_ANSWER_BYTES, OPEN, REQUEST_S, Asked, Told, cut, sent_headers, unreadable
 from rookery.outgoing.client import Answer, GuardedClient
+from rookery.outgoing.threads import in_thread
 from rookery.settings import Settings
 
 SUBMIT_S = 30.0
@@ -37,7 +38,7 @@ class PlainPeer:
             timeout_s=min(SUBMIT_S, asked.limit_s),
             max_bytes=MAX_ANSWER_BYTES,
         )
-        return _told(answer)
+        return await in_thread(lambda: _told(answer))
 
     async def look(self, task: str) -> Told:
         """How far the task is."""
@@ -48,7 +49,7 @@ class PlainPeer:
             timeout_s=REQUEST_S,
             max_bytes=MAX_ANSWER_BYTES,
         )
-        return _told(answer)
+        return await in_thread(lambda: _told(answer))
 
     async def cancel(self, task: str) -> None:
         """Nothing: such agents are not asked to stop."""

@@ -27,14 +27,28 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import MessageToDict
 
-from rookery.core.errors import Conflict, RookeryError, TimedOut
+from rookery.core.errors import Conflict, RookeryError, TimedOut, ValidationFailed
 from rookery.core.ids import new_id
 from rookery.domains.a2a.cards import AGENT, Json, place_of
-from rookery.domains.a2a.peer import MAX_ANSWER_BYTES, REQUEST_S, STATES, Asked, Told, cut, sent_headers, unreadable
+from rookery.domains.a2a.json_values import is_modest
+from rookery.domains.a2a.peer import (
+    MAX_ANSWER_BYTES,
+    MAX_VALUES,
+    REQUEST_S,
+    STATES,
+    Asked,
+    Told,
+    cut,
+    sent_headers,
+    unreadable,
+)
 from rookery.outgoing.client import GuardedClient
+from rookery.outgoing.threads import in_thread
 from rookery.settings import Settings
 
 BINDINGS = ["JSONRPC", "HTTP+JSON"]
+HISTORY = 10
+"""So much of what was said is asked for: only the agent's last words can be its answer."""
 _OURS = frozenset({"host", "connection", "accept-encoding", "content-length", "user-agent"})
 
 
@@ -58,6 +72,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             timeout_s=request.extensions.get("timeout", {}).get("read") or REQUEST_S,
             max_bytes=MAX_ANSWER_BYTES,
         )
+        if not await in_thread(lambda: is_modest(answer.body, MAX_VALUES)):
+            raise ValidationFailed(f"the remote agent answered with more than {MAX_VALUES} values", hint="ask for less")
         # Nothing was packed, whatever the answer says of itself.
         kept = {name: value for name, value in answer.headers.items() if name == "content-type"}
         return httpx.Response(answer.status, headers=kept, content=answer.body, request=request)
@@ -103,7 +119,8 @@ class SdkPeer:
     async def look(self, task: str) -> Told:
         """How far the task is."""
         try:
-            return _told(await self._client.get_task(GetTaskRequest(id=task), context=_BRIEF))
+            wanted = GetTaskRequest(id=task, history_length=HISTORY)
+            return _told(await self._client.get_task(wanted, context=_BRIEF))
         except Exception as error:
             raise _error(error) from error
 

@@ -79,6 +79,7 @@ _EXPIRE = (
 )
 _EXPIRE_ONE = _EXPIRE.where(_t.id == sa.bindparam("the_id")).returning(tasks.c.id)
 _EXPIRE_SENT = _EXPIRE.where(_t.sender == sa.bindparam("of_sender")).returning(tasks.c.id)
+_OVERDUE = sa.select(_t.id).where(*_SENT, _STILL_OPEN, DbNow() >= _DUE_MS).limit(1)
 _COUNT_OPEN = sa.select(sa.func.count()).select_from(tasks).where(*_SENT, _STILL_OPEN)
 _FORGET = sa.delete(tasks).where(_MINE, _t.created_ms < sa.bindparam("until_ms"), ~_STILL_OPEN).returning(tasks.c.id)
 
@@ -177,6 +178,10 @@ class Tasks:
         """The same for all tasks of a sender."""
         if self.tx.all(_EXPIRE_SENT, {"of_tenant": self.tenant, "of_sender": sender}):
             self.tx.wake(WAKE)
+
+    def has_overdue(self, sender: str) -> bool:
+        """Whether a task of the sender is not over and its time is."""
+        return self.tx.scalar(_OVERDUE, {"of_tenant": self.tenant, "of_sender": sender}) is not None
 
     def open_of(self, sender: str) -> int:
         """How many tasks of the sender are not over."""

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from rookery.core.actor import Actor
 from rookery.core.context import Context
-from rookery.core.decide import ALLOW, decide, explain
+from rookery.core.decide import ALLOW, decide
 from rookery.core.errors import (
     Conflict,
     NotFound,
@@ -17,7 +17,7 @@ from rookery.core.errors import (
     ValidationFailed,
 )
 from rookery.core.registry import Registry
-from rookery.core.tool import NoInput, Tool, ToolInput, ToolOutput, tool
+from rookery.core.tool import NoInput, ToolInput, ToolOutput, tool
 from rookery.db.tx import Tx
 from rookery.domains.messages.delivering import WORK, work_wanted
 from rookery.domains.messages.directory import known_agents
@@ -27,6 +27,7 @@ from rookery.domains.messages.shown import as_lines, entry, fitting
 from rookery.domains.messages.store import Messages, NewMessage, Posted, Row
 from rookery.domains.messages.waiting import ended
 from rookery.identity.binding import handed_on
+from rookery.identity.reach import reach_of
 from rookery.identity.store import IdentityStore
 
 MAX_MESSAGE = 20_000
@@ -38,8 +39,6 @@ WAIT_S = 300.0
 BUNDLE = "preset-communicator"
 LATER = "The reply will be in your inbox."
 WORK_TOOL = "create_work_task"
-REACH = ("role", "allowed", "disallowed", "scope_file")
-"""The layers of `decide` that say which tools somebody has, whatever it is at just now."""
 
 
 def _written(text: str) -> str:
@@ -207,14 +206,10 @@ def _no_work(actor: Actor, registry: Registry) -> Refusal | None:
 
 def _held(actor: Actor, registry: Registry) -> dict[str, Any]:
     """What the receiver's session is held to: it reaches no further than the sender, and is one step deeper."""
-    held = handed_on(actor, lambda: frozenset(tool.right for tool in registry if _reaches(actor, tool)))
+    held = handed_on(actor, lambda: reach_of(actor, registry))
     if actor.kind == "human":
         return held | {"source": "stdio"}
     return held | {"depth": actor.depth + 1, "source": "agent"}
-
-
-def _reaches(actor: Actor, tool: Tool) -> bool:
-    return all(verdict.outcome == "allow" for verdict in explain(actor, tool) if verdict.layer in REACH)
 
 
 def _sent(row: Row, status: str | None = None, note: str | None = None) -> Sent:

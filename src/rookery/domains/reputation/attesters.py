@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from rookery.attest.card import origin_of
 from rookery.attest.verify import Head, Verified
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
@@ -63,8 +64,12 @@ class Attesters:
     def forget(self, *places: str) -> bool:
         """Take who is at these addresses at its word when it is seen again. False: none was known.
 
-        What its key has signed is forgotten at all addresses: those of its card and of its log.
+        What its key has signed is forgotten at all addresses of its host: those of its cards and of its log. Of other
+        hosts it is not: one that has shown a copy of a log must not take the memory of the first with it.
         """
-        keys = {each.keyid for each in self.seen(*places)}
-        gone = sa.delete(known_attesters).where(_k.tenant == self.tenant, _k.keyid.in_(sorted(keys)))
-        return bool(keys) and self.tx.run(gone) > 0
+        keys = sorted({each.keyid for each in self.seen(*places)})
+        mine = sa.select(_k.log).where(_k.tenant == self.tenant, _k.keyid.in_(keys))
+        hosts = {origin_of(place) for place in places}
+        gone = [row.log for row in self.tx.all(mine) if row.log in places or origin_of(row.log) in hosts]
+        named = (_k.tenant == self.tenant, _k.keyid.in_(keys), _k.log.in_(gone))
+        return bool(gone) and self.tx.run(sa.delete(known_attesters).where(*named)) > 0

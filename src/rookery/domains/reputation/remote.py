@@ -3,14 +3,18 @@
 from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
 from rookery.attest.card import attestations_of, card_address, origin_of, wallet_of_card
 from rookery.attest.indexer import wallet_notes
 from rookery.attest.keys import address_of, is_address, keyid_of
+from rookery.attest.proof import new_nonce, refuse_unproven
 from rookery.attest.verify import SHOWN, Broken, Fault, Verified, checked_key, compared, level_of, verify_log
 from rookery.core.context import Context
 from rookery.core.errors import RookeryError, ValidationFailed
 from rookery.domains.reputation.attesters import Attesters
-from rookery.outgoing.client import Answer, GuardedClient
+from rookery.outgoing.agents_client import agents_client, reason
+from rookery.outgoing.client import Answer
 from rookery.outgoing.threads import in_thread
 from rookery.settings import Settings
 
@@ -19,6 +23,7 @@ FETCH_S = 10.0
 MAX_REDIRECTS = 3
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 NOTE = "level counts the attestations that it made itself; that is no proof that they are true"
+UNPROVEN = "Nor does its host prove that it holds the key: the log may be a copy of another agent's"
 Json = dict[str, Any]
 
 
@@ -77,7 +82,7 @@ class _Visit:
     def __init__(self, ctx: Context) -> None:
         settings: Settings = ctx.platform.facts["settings"]
         self._ctx = ctx
-        self._client = GuardedClient(settings.a2a_allow)
+        self._client = agents_client(settings)
 
     async def to(self, address: str) -> Json:
         at = card_address(address)
@@ -85,18 +90,36 @@ class _Visit:
         places = attestations_of(card, at)
         if places is None:
             return await self._by_wallet(card, at)
-        if any(origin_of(place) != origin_of(at) for place in places):
+        if any(origin_of(place) != origin_of(at) for place in places.all):
             # A log that holds is somebody's: without this anybody could name it as its own.
             raise Broken("other_agent", "its card names another host's log")
-        key = (await self._get(places[0], CARD_BYTES, "its key")).json()
+        key = (await self._get(places.key, CARD_BYTES, "its key")).json()
         agent_id = str(cast(Json, key).get("agentId")) if isinstance(key, dict) else ""
+        if places.agent_id not in (None, agent_id):
+            raise Broken("other_agent", "its card and its key are of two agents")
         public = checked_key(key, agent_id)
-        log = await self._get(places[1], LOG_BYTES, "its log")
-        found = await self._checked((at, places[1]), log.body, agent_id, keyid_of(public))
-        whose = {"agent_id": agent_id, "card": at, "log": places[1]}
+        proven = await self._proven(places.proof, public, agent_id)
+        log = await self._get(places.log, LOG_BYTES, "its log")
+        found = await self._checked((at, places.log), log.body, agent_id, keyid_of(public))
+        whose = {"agent_id": agent_id, "card": at, "log": places.log}
         if found.fault is not None:
             return failed(found.fault, found.why or "") | whose
-        return told(found) | whose | {"wallet": address_of(public)}
+        told_of = whose | {"wallet": address_of(public), "proven": proven}
+        return told(found) | told_of | ({} if proven else {"note": f"{NOTE}. {UNPROVEN}"})
+
+    async def _proven(self, place: str | None, public: Ed25519PublicKey, agent_id: str) -> bool:
+        """Whether the host shows that it holds the key. Broken if what it shows proves that it does not."""
+        origin = None if place is None else origin_of(place)
+        if place is None or origin is None:
+            return False
+        nonce = new_nonce()
+        try:
+            shown = await self._get(f"{place}?nonce={nonce}", CARD_BYTES, "its proof")
+        except Broken:
+            # Such as a server that does not know by which address others reach it.
+            return False
+        refuse_unproven(shown.json(), public, agent_id, nonce, origin)
+        return True
 
     async def _by_wallet(self, card: Json, at: str) -> Json:
         """What the wallet says that the card names. That it is the agent's own is the card's word alone."""
@@ -161,7 +184,7 @@ class _Visit:
                 follow=False,
             )
         except RookeryError as error:
-            raise Broken("unreachable", f"{what} cannot be fetched: {error.message}") from None
+            raise Broken("unreachable", f"{what} cannot be fetched: {reason(error)}") from None
 
 
 def _joined(address: str, location: str) -> str:

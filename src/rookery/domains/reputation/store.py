@@ -20,7 +20,13 @@ _e, _r = reputation_events.c, agent_reputation.c
 _MINE = (_e.tenant == sa.bindparam("of_tenant"), _e.agent_id == sa.bindparam("of_agent"))
 _SUMS = (
     sa.select(_e.type, sa.func.count().label("times"), sa.func.sum(sa.func.abs(_e.impact)).label("impact"))
-    .where(*_MINE, _e.type.in_(sa.bindparam("types", expanding=True)), _e.created_ms >= sa.bindparam("since_ms"))
+    .where(
+        *_MINE,
+        _e.type.in_(sa.bindparam("types", expanding=True)),
+        _e.created_ms >= sa.bindparam("since_ms"),
+        # What weighs nothing is told and not counted.
+        _e.impact != 0,
+    )
     .group_by(_e.type)
 )
 _HOURS = sa.select(sa.func.count(sa.distinct(_e.created_ms // HOUR_MS))).where(

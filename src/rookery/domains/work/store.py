@@ -22,7 +22,7 @@ from rookery.repute.events import EventType, ReputationEvent, add_events
 Row = sa.Row[Any]
 KEPT_CHARACTERS = 2000
 SUMMARY_CHARACTERS = 500
-COMPLETED_POINTS, FAILED_POINTS = 5, -2
+COMPLETED_POINTS, FAILED_POINTS, NO_POINTS = 5, -2, 0
 IMPROVEMENT = "improvement:"
 """How a `source_id` begins that an improvement loop gave. It only tells the event apart; no score depends on it."""
 _ONE = (work_tasks.c.tenant == sa.bindparam("of_tenant"), work_tasks.c.id == sa.bindparam("the_id"))
@@ -142,21 +142,24 @@ class WorkTasks:
         return row
 
     def _tell(self, task: Row) -> None:
-        """How a task ends counts for the reputation of the agent that did it."""
+        """How a task ends counts for the reputation of the agent that did it, if somebody else gave it the task."""
         completed = task.status == "completed"
-        types: list[EventType] = ["task_completed" if completed else "task_failed"]
+        points = COMPLETED_POINTS if completed else FAILED_POINTS
+        weights: dict[EventType, int] = {
+            "task_completed" if completed else "task_failed": points if _given(task) else NO_POINTS
+        }
         if (task.source_id or "").startswith(IMPROVEMENT):
-            types.append("improvement_loop_completed" if completed else "improvement_loop_failed")
+            weights["improvement_loop_completed" if completed else "improvement_loop_failed"] = points
         ended = [
             ReputationEvent(
                 tenant=self.tenant,
                 agent_id=task.agent_id,
                 type=each,
-                impact=COMPLETED_POINTS if completed else FAILED_POINTS,
+                impact=impact,
                 about={"task": task.id},
                 key=f"{each}:{task.id}",
             )
-            for each in types
+            for each, impact in weights.items()
         ]
         add_events(self.tx, ended)
 
@@ -165,6 +168,13 @@ class WorkTasks:
         if actor is None:
             return True
         return row.project_id not in actor.closed and (actor.kind == "human" or row.agent_id == actor.agent)
+
+
+def _given(task: Row) -> bool:
+    """Whether somebody else wanted the task: a person, another agent, or whoever had a session begun that is deeper
+    than the first. What an agent gives itself says nothing of it, and it could give itself as much as it likes."""
+    asked: dict[str, Any] = task.requester
+    return asked.get("subject") != task.agent_id or asked.get("depth", 1) > 1
 
 
 def kept(text: str, limit: int = KEPT_CHARACTERS) -> str:

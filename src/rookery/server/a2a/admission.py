@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from rookery.core.actor import Actor
 from rookery.core.errors import RookeryError, Unauthorized
+from rookery.domains.a2a.json_values import is_modest
 from rookery.server.auth import Authenticator
 from rookery.server.session import open_session
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from rookery.app import Platform
 
 BODY_S = 30.0
+MAX_BODY = 512 * 1024
+"""Ten times the characters that a message may have."""
+MAX_VALUES = 2_000
+"""In one body; a message with a few hundred parts has no more."""
 
 
 class Refused(Exception):
@@ -47,7 +52,7 @@ class Door:
 
     async def body(self, request: Request) -> bytes:
         """What was sent; Refused if that is too much or comes too slowly."""
-        most = self.platform.settings.http_max_body_bytes
+        most = min(self.platform.settings.http_max_body_bytes, MAX_BODY)
         body = bytearray()
         try:
             async with asyncio.timeout(BODY_S):
@@ -57,7 +62,11 @@ class Door:
                         raise Refused(JSONResponse({"error": f"the body has more than {most} bytes"}, 413))
         except (TimeoutError, ClientDisconnect):
             raise Refused(JSONResponse({"error": f"the body did not come within {BODY_S:g} s"}, 408)) from None
-        return bytes(body)
+        sent = bytes(body)
+        # In a thread: it may have been made to take long.
+        if not await asyncio.to_thread(is_modest, sent, MAX_VALUES):
+            raise Refused(JSONResponse({"error": f"the body has more than {MAX_VALUES} values"}, 413))
+        return sent
 
     async def json(self, request: Request) -> object:
         """What was sent, as JSON; Refused if it is none."""

@@ -140,6 +140,10 @@ class TaskHandler(RequestHandler):
             raise InvalidParamsError("a text contains a NUL character or half of a surrogate pair")
         if state is None:
             return ListTasksResponse(page_size=limit)
+        try:
+            await inbound.settle_overdue(self._platform.database, _actor(context))
+        except RookeryError as error:
+            _refuse(context, error)
         since_ms = params.status_timestamp_after.ToMilliseconds() if params.HasField("status_timestamp_after") else 0
 
         def page(tx: Tx, actor: Actor) -> Any:
