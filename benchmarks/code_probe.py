@@ -35,6 +35,7 @@ ADDED = "def rookery_bench_{0}():\n    return {0}\n"
 ADDED_SCRIPT = "function rookery_bench_{0}() {{ return {0}; }}\n"
 LEAST = 4
 """Letters of the names that are asked for."""
+MADE_UP, NAMED = ("anonymous", "AnonymousFunction"), "with a name of its own"
 Defined = set[tuple[str, str, int]]
 
 
@@ -172,9 +173,16 @@ def recall(here: Site, listed: Path) -> dict[str, dict[str, list[int]]]:
     found: dict[str, dict[str, list[int]]] = collections.defaultdict(dict)
     for line in printed.splitlines():
         name, path, number, kind, language = line.split("\t")[:5]
-        counts = found[language.removeprefix("language:")].setdefault(kind, [0, 0])
-        counts[0] += (path, name, int(number.removesuffix(';"'))) in ours
-        counts[1] += 1
+        kinds = found[language.removeprefix("language:")]
+        # Ctags makes names up for functions that have none: these count, and the others are told apart from them.
+        for counted in (kind, *(() if name.startswith(MADE_UP) else (f"{kind} {NAMED}",))):
+            counts = kinds.setdefault(counted, [0, 0])
+            counts[0] += (path, name, int(number.removesuffix(';"'))) in ours
+            counts[1] += 1
+    for kinds in found.values():
+        for kind in [each for each in kinds if each.endswith(NAMED)]:
+            if kinds[kind][1] == kinds[kind.removesuffix(f" {NAMED}")][1]:
+                del kinds[kind]
     return found
 
 

@@ -3,12 +3,14 @@
 SAMPLES = {
     "a.py": ("class A:\n  def m(self): pass\nX = 1\ndef f(): A()\n", "class A, method m, variable X, function f"),
     "a.js": (
-        "class A { m() {} }\nfunction f() { new A() }\nconst g = () => 1;\n",
-        "class A, method m, function f, function g",
+        "class A { m() {} h = () => 1; x = 1; 'q'() {} }\nfunction f() { new A() }\nconst g = () => 1;\n"
+        "const o = { i() {}, 'j': function () {}, k: () => 1 };\no.l = () => 1;\n",
+        "class A, method m, method h, variable x, method q, function f, function g, variable o, method i, method j, "
+        "method k, function l",
     ),
     "a.ts": (
-        "interface I { p: A }\ntype T = I;\nenum E { X }\nclass A { m(): T { return 1 } }\n",
-        "interface I, variable p, type_alias T, enum E, variable X, class A, method m",
+        "interface I { p: A }\ntype T = I;\nenum E { X }\nclass A { m(): T { return 1 } h = () => 1 }\n",
+        "interface I, variable p, type_alias T, enum E, variable X, class A, method m, method h",
     ),
     "a.tsx": ("function View() { return <A b={c} />; }\n", "function View"),
     "a.go": (

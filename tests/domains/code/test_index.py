@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rookery.core.errors import RookeryError
-from rookery.domains.code import noticing, trees
+from rookery.domains.code import noticing, store, trees
 from rookery.domains.code.ignoring import ignored, rules_of
 from rookery.domains.code.matching import fold, lines_like
 from rookery.domains.code.segment import Segment, bucket_of, defined_in, line_of, mentioned_in
@@ -138,6 +138,25 @@ async def test_many_calls_at_once_index_once(codebase: Codebase) -> None:
     assert codebase.rows(sa.select(sa.func.max(files.c.file_no)))[0][0] == 30
 
 
+async def test_segments_with_few_files_become_one(codebase: Codebase) -> None:
+    count = store.MANY_SPARSE
+    agent = await codebase.open({f"m{n}.py": f"def f{n}(): pass\n" for n in range(count)})
+    await codebase.symbols(agent)
+    for n in range(count):
+        codebase.write(f"m{n}.py", f"def g{n}(): pass\ng{n}()\n")
+        assert await codebase.symbols(agent, f"=g{n}") == [f"m{n}.py:1-1 function g{n}"]
+    assert codebase.count("segments") == count
+    codebase.watched.stale = True
+    names = [each.rpartition(" ")[2] for each in await codebase.symbols(agent, limit=200)]
+    assert sorted(names) == sorted(f"g{n}" for n in range(count))
+    assert codebase.count("segments") <= 4
+    assert await codebase.references(agent, "g7") == ["m7.py:2"]
+    (before,) = codebase.rows(sa.select(sa.func.max(files.c.file_no)))
+    codebase.watched.stale = True
+    await codebase.symbols(agent)
+    assert codebase.rows(sa.select(sa.func.max(files.c.file_no))) == [before]
+
+
 async def test_a_project_that_moves_is_indexed_anew(codebase: Codebase) -> None:
     agent = await codebase.open({"a.py": "def a(): pass\n"})
     assert await codebase.symbols(agent)
@@ -190,8 +209,8 @@ PATTERNS = [
     "**/a/**/c.py",
     "**/b/**/*.*y",
     "[!a].py",
-    "a**/c.py",
 ]
+# Not `a**/c.py`: by its documentation git takes these asterisks for one, but in fact they go through folders.
 PATHS = ["a.py", "c.py", "a/c.py", "a/b/c.py", "b/c.py", "b/d/x.py", "d/b.py", "x/d/y.py", "a/b/d/c.py"]
 
 

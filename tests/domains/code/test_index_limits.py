@@ -64,6 +64,13 @@ def test_rules_beyond_the_first_thousand_and_endless_lines_are_not_followed() ->
     assert not ignored("x" * 5_000, (rules,))
 
 
+@pytest.mark.filterwarnings("error")
+def test_lines_end_where_git_ends_them_and_odd_sets_warn_nobody() -> None:
+    rules = rules_of(b"a.py\r\nb\x0cc.py\n[[:alpha:]].py\n[a--b].py\n[a&&b]\n", "")
+    assert rules is not None
+    assert [path for path in ("a.py", "c.py", "b\x0cc.py", "x.py") if ignored(path, (rules,))] == ["a.py", "b\x0cc.py"]
+
+
 async def test_folders_are_entered_down_to_a_depth(codebase: Codebase) -> None:
     agent = await codebase.open({"d/" * 60 + "x.py": "def deep(): pass\n", "d/" * 70 + "x.py": "def deeper(): pass\n"})
     assert [each.rpartition(" ")[2] for each in await codebase.symbols(agent)] == ["deep"]
@@ -93,6 +100,12 @@ def test_a_query_longer_than_any_name_is_not_looked_for() -> None:
     assert len(lines_like({0: f"\n{'ab' * 100}\t0.0.class\n"}, "ab" * 101, "fuzzy")) == 1
 
 
+def test_names_that_are_nearly_the_query_are_found_by_three_letters_that_they_share() -> None:
+    text = "".join(f"\n{name}\t0.0.class" for name in ("numeric", "numerics", "number", "num_of_all_the_rest")) + "\n"
+    near = lines_like({0: text}, "numreic", "fuzzy")
+    assert [text[start:end].partition("\t")[0] for _, _, start, end in near] == ["numeric", "numerics"]
+
+
 def _in_every_process(place: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have processes that start from now on run this first."""
     place.mkdir()
@@ -111,6 +124,19 @@ async def test_processes_that_cannot_start_are_said_and_no_file_is_blamed(
             await codebase.symbols(agent)
     assert codebase.kept == {}
     assert len(await codebase.symbols(agent)) == 2
+
+
+async def test_processes_that_print_what_is_no_answer_are_said(
+    codebase: Codebase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = await codebase.open({"a.py": "def a(): pass\n"})
+    for number, said in enumerate(("Welcome to this computer!", "\\1\\0\\0\\0\\0\\0\\0\\0?")):
+        with monkeypatch.context() as patch:
+            _in_every_process(tmp_path / str(number), f"import os\nos.write(1, b'{said}')\n", patch)
+            with pytest.raises(ServiceUnavailable, match="no process that parses code can run"):
+                await codebase.symbols(agent)
+    assert codebase.kept == {}
+    assert len(await codebase.symbols(agent)) == 1
 
 
 async def test_processes_that_the_system_refuses_are_said(codebase: Codebase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,12 +215,6 @@ async def test_an_index_of_another_folder_is_emptied_in_portions(
     assert len(await codebase.symbols(agent)) == 1
     assert [each is None for each in opened] == [True, False]
     assert len(codebase.kept) == store.AT_ONCE + 20
-
-
-async def test_kinds_that_are_no_symbols_are_said(codebase: Codebase) -> None:
-    agent = await codebase.open({"a.py": "import os\n"})
-    found = await codebase.fleet.call(agent, "code_symbols", kinds=["import"])
-    assert found.note == "imports are no symbols: find_references shows them; no symbols there"
 
 
 async def test_a_session_without_a_project_is_told_to_name_one(codebase: Codebase) -> None:

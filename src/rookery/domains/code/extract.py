@@ -1,8 +1,9 @@
 """Takes out of a file what it defines and what it mentions, by the query of its language.
 
 The query captures a definition by its kind and its name as `name`, every identifier as `ref`, what is visible from
-outside as `exported`, and what a method says it belongs to as `container`. All of this runs for every identifier of a
-project, hence plain tuples and lists, and no call for each.
+outside as `exported` or by its name as `export`, what is taken from elsewhere as `import`, and what a method says it
+belongs to as `container`. All of this runs for every identifier of a project, hence plain tuples and lists, and no call
+for each.
 """
 
 import json
@@ -12,16 +13,20 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rookery.domains.code.grammars import Grammar
+from rookery.domains.code.plain_python import Plain, mention
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_NAME = 200
 """Characters. Whatever is longer was made by a machine for no reader."""
+IMPORT = "import"
+"""The kind of what is taken from elsewhere. These come after all symbols, and are none unless they are asked for."""
 HOLDERS = frozenset({"class", "interface", "implementation", "enum"})
 """A function in one of these is its method."""
 # Of two captures of one piece of code the one that says more about it.
 _VAGUE = frozenset({"variable", "type_alias"})
+_QUOTES = b"\"'`<>"
 Span = tuple[int, int]
 Row = list[Any]
 
@@ -49,29 +54,71 @@ def symbols_of(outline: str) -> list[Symbol]:
 
 
 def extract(source: bytes, grammar: Grammar, mentions: dict[bytes, list[int]], before: int = 0) -> list[Row]:
-    """The symbols of a file, each as the fields of `Symbol`, the outer before the inner. Broken code is no error: what
-    can be read of it counts.
+    """The symbols of a file, each as the fields of `Symbol`, the outer before the inner, then its imports. Broken code
+    is no error: what can be read of it counts.
 
     To `mentions` is added in which lines each name stands that is not being defined there; lines are counted on from
     `before`.
     """
     from tree_sitter import QueryCursor
 
+    plain = grammar.plain.taken(source) if grammar.plain is not None else None
+    if plain is not None:
+        mention(plain, mentions, before)
+        return _plain_symbols(plain)
     tree = grammar.parser.parse(source)
     found = QueryCursor(grammar.query).captures(tree.root_node)
     refs, names = found.pop("ref", ()), _spans(found.pop("name", ()))
     exported, containers = set(_spans(found.pop("exported", ()))), _spans(found.pop("container", ()))
-    ends = list(accumulate(len(line) + 1 for line in source.split(b"\n")))
+    exports = {source[start:end] for start, end in _spans(found.pop("export", ()))}
+    imports = _spans(found.pop(IMPORT, ()))
+    ends = _ends(source)
     spans = {node.start_byte: node.end_byte for node in refs}
     for start, _ in names:
         spans.pop(start, None)
     _mention(source, spans, ends, mentions, before)
-    if not found:
-        return []
     definitions = _definitions(found)
     named = _named(definitions, names, source)
     owners = _named(definitions, containers, source) if containers else {}
-    return _symbols(definitions, named, owners, exported, ends)
+    symbols = _symbols(definitions, named, owners, exported, ends)
+    _export(symbols, {spelled(name) for name in exports}, grammar)
+    return symbols + _imports(source, imports, ends)
+
+
+def _export(symbols: list[Row], exports: set[str | None], grammar: Grammar) -> None:
+    """Mark what the file exports by its name, or by the way it is written."""
+    for row in symbols:
+        if (row[4] < 0 and row[0] in exports) or (grammar.exports_capitals and row[0][0].isupper()):
+            row[5] = 1
+
+
+def _imports(source: bytes, spans: Iterable[Span], ends: Sequence[int]) -> list[Row]:
+    """What is taken from elsewhere, in its order and once in a line."""
+    rows: dict[tuple[str, int], Row] = {}
+    for start, end in sorted(spans):
+        name = spelled(source[start:end].strip(_QUOTES))
+        line = bisect_left(ends, start + 1) + 1
+        if name is not None:
+            rows.setdefault((name, line), [name, IMPORT, line, line, -1, 0, None])
+    return list(rows.values())
+
+
+def _plain_symbols(plain: Plain) -> list[Row]:
+    text = plain.text
+    named: dict[Span, list[str]] = {}
+    for span, names in zip(plain.kinds, plain.names, strict=True):
+        spellings = [name for start, end in names if (name := spelled(text[start:end])) is not None]
+        if spellings:
+            named[span] = spellings
+    ends = _ends(text)
+    return _symbols(plain.kinds, named, {}, set(), ends) + _imports(text, plain.imports, ends)
+
+
+def _ends(source: bytes) -> list[int]:
+    """Where each line ends, with what ends it."""
+    if b"\r" in source:
+        return list(accumulate(len(line) + 1 for line in source.split(b"\n")))
+    return list(accumulate(map(len, source.splitlines(keepends=True)))) or [0]
 
 
 def spelled(name: bytes) -> str | None:

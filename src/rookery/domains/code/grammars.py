@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rookery.domains.code.plain_python import PlainPython
+
 if TYPE_CHECKING:
     from tree_sitter import Parser, Query
 
@@ -59,6 +61,10 @@ class Grammar:
     language: str
     parser: "Parser"
     query: "Query"
+    plain: PlainPython | None
+    """The short way through most files, if the language has one."""
+    exports_capitals: bool
+    """What begins with a capital letter is seen from outside."""
 
 
 def installed() -> bool:
@@ -94,4 +100,6 @@ def load(language: Language) -> Grammar:
     # Some packages hand out a number, which is deprecated, and others what stands for it.
     grammar = Loaded(getattr(package, language.function)())  # pyright: ignore[reportDeprecated]
     text = (QUERIES / f"{language.query or language.name}.scm").read_text(encoding="utf-8")
-    return Grammar(language.name, Parser(grammar), Query(grammar, text))
+    parser, query = Parser(grammar), Query(grammar, text)
+    plain = PlainPython(grammar, parser, query) if language.name == "python" else None
+    return Grammar(language.name, parser, query, plain, language.name == "go")

@@ -17,6 +17,8 @@ TOGETHER = 100
 """So many patterns are looked for at once: while that goes on, no other thread of this process does."""
 # The groups that pathspec names cannot be named twice in one expression.
 _NAMED = re.compile(r"\(\?P<\w+>")
+# Sets in sets and the like, which pathspec does not know and `re` warns of on stderr, for every line anew.
+_ODD_SET = re.compile(r"\[[^\]]*(?:\[|--|&&|~~|\|\|)")
 _BELOW = "ps_d"
 """Pathspec's name for the slash behind a folder that was matched, and with it everything below."""
 Patterns = Sequence[tuple[re.Pattern[str], bool]]
@@ -63,10 +65,11 @@ def rules_of(content: bytes, folder: str) -> Rules | None:
 @functools.lru_cache(maxsize=32)
 def _read(content: bytes) -> tuple[Patterns, Sequence[re.Pattern[str]]]:
     patterns: list[tuple[re.Pattern[str], bool]] = []
-    for line in content.decode(errors="replace").splitlines():
+    # Git knows no other ends of lines.
+    for line in content.decode(errors="replace").split("\n"):
         if len(patterns) >= MAX_PATTERNS:
             break
-        patterns += _pattern(line)
+        patterns += _pattern(line.removesuffix("\r"))
     written = [f"(?:{_NAMED.sub('(?:', pattern.pattern)})" for pattern, _ in patterns]
     starts = range(0, len(written), TOGETHER)
     return patterns, [re.compile("|".join(written[start : start + TOGETHER])) for start in starts]
@@ -75,7 +78,8 @@ def _read(content: bytes) -> tuple[Patterns, Sequence[re.Pattern[str]]]:
 def _pattern(line: str) -> Patterns:
     """The pattern of a line, if it has one that is not endless."""
     try:
-        read = GitIgnoreSpec.from_lines([line]).patterns if len(line) <= MAX_LINE else ()
+        means = len(line) <= MAX_LINE and not _ODD_SET.search(line)
+        read = GitIgnoreSpec.from_lines([line]).patterns if means else ()
         return [
             (re.compile(linear(each.regex.pattern)), each.include)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
             for each in read

@@ -75,10 +75,21 @@ class _Refresh:
         # What the kernel told of is read whatever its time of change says.
         told = paths or set()
         suspect = sorted(path for path, seen in found.items() if path in told or _differs(known.get(path), seen))
+        if paths is None and index.complete:
+            suspect = await self._with_sparse(suspect, found, known)
         if suspect:
             await self._take(suspect, found, known)
         if not index.complete:
             await ctx.write(lambda tx: Indexes(tx, self.tenant).finish(self.no))
+
+    async def _with_sparse(self, suspect: Sequence[str], found: Found, known: dict[str, Known]) -> list[str]:
+        """With those files that are read again for the sake of the index, whatever their hash: every change leaves a
+        segment behind, and each costs a search some time."""
+        sparse = await self.ctx.read(lambda tx: Indexes(tx, self.tenant).sparse(self.no, MIN_CHUNK))
+        again = set(sparse) & found.keys()
+        for path in again:
+            known.pop(path, None)
+        return sorted(again.union(suspect))
 
     async def _compare(self, paths: Sequence[str] | None) -> tuple[Found, dict[str, Known]]:
         """The files there are and the files that are known: all of them, or those at some paths."""

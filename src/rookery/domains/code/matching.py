@@ -77,16 +77,18 @@ def _near(folded: Mapping[int, str], whole: str) -> list[Span]:
     grams = {whole[at : at + 3] for at in range(len(whole) - 2)}
     if not grams:
         return []
-    # Of all names only those of about its length are looked at, in one pass.
-    least, most = max(len(whole) - MAX_LONGER, 3), len(whole) + MAX_LONGER
-    pattern = re.compile(rf"^([^\t\n]{{{least},{most}}})\t.*$", re.MULTILINE)
+    # Names are looked at one by one only where three letters are the same and the length is about it.
+    near = {
+        span[1:]
+        for gram in grams
+        for span in _found(folded, gram, lambda name: (abs(len(name) - len(whole)), 0))
+        if span[0][0] <= MAX_LONGER
+    }
     matcher = SequenceMatcher(b=whole)
     hits: list[Span] = []
-    for segment, text in folded.items():
-        for found in pattern.finditer(text):
-            name = found[1]
-            if any(name[at : at + 3] in grams for at in range(len(name) - 2)):
-                matcher.set_seq1(name)
-                if matcher.quick_ratio() >= CLOSE and matcher.ratio() >= CLOSE:
-                    hits.append(((4, int(1000 * (1 - matcher.ratio()))), segment, found.start(), found.end()))
+    for segment, start, end in near:
+        text = folded[segment]
+        matcher.set_seq1(text[start : text.index("\t", start)])
+        if matcher.quick_ratio() >= CLOSE and matcher.ratio() >= CLOSE:
+            hits.append(((4, int(1000 * (1 - matcher.ratio()))), segment, start, end))
     return hits

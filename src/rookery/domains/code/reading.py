@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterable
 from typing import Any
 
-from rookery.domains.code.extract import Row, extract, outline_of
+from rookery.domains.code.extract import IMPORT, Row, extract, outline_of
 from rookery.domains.code.grammars import Grammar, language_of, load
 from rookery.domains.code.segment import Packed, Segment
 
@@ -113,7 +113,8 @@ def _plain(content: bytes) -> bytes:
 
 
 def _about(path: str, mtime_ns: int, size: int, digest: str, language: str, symbols: list[Row]) -> tuple[Any, ...]:
-    return (path, language, mtime_ns, size, digest, len(symbols), outline_of(symbols))
+    count = sum(1 for row in symbols if row[1] != IMPORT)
+    return (path, language, mtime_ns, size, digest, count, outline_of(symbols))
 
 
 def unreadable(path: str, mtime_ns: int, size: int) -> Answer:

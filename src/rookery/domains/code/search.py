@@ -9,14 +9,16 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from rookery.db.tx import Tx
-from rookery.domains.code.extract import Symbol, symbols_of
-from rookery.domains.code.matching import lines_like
-from rookery.domains.code.segment import bucket_of, defined_in, line_of, mentioned_in
+from rookery.domains.code.extract import IMPORT, Symbol, symbols_of
+from rookery.domains.code.matching import fold, lines_like
+from rookery.domains.code.segment import IMPORTS, Defined, bucket_of, defined_in, line_of, mentioned_in
 from rookery.domains.code.store import parts
 from rookery.domains.code.tables import files, segments, words
 from rookery.domains.code.texts import DefinedTexts
 
 Match = Literal["exact", "prefix", "fuzzy"]
+EXPORT = "export"
+"""Not a kind of its own: whatever is exported is of it as well."""
 MAX_FOUND = 10_000
 """So many symbols are counted and shown, the best first."""
 _NO: "sa.BindParameter[int]" = sa.bindparam("of_no")
@@ -29,12 +31,11 @@ _USED = (
     .join(segments, sa.and_(segments.c.project_no == words.c.project_no, segments.c.segment_no == words.c.segment_no))
     .where(words.c.project_no == _NO, words.c.bucket == sa.bindparam("the_bucket"))
 )
+_IMPORTED = sa.select(words.c.segment_no, words.c.used).where(words.c.project_no == _NO, words.c.bucket == IMPORTS)
 _PATHS = sa.select(files.c.file_no, files.c.path).where(files.c.project_no == _NO)
 _SOME_PATHS = _PATHS.where(files.c.file_no.in_(sa.bindparam("numbers", expanding=True)))
 _LISTED = (
-    sa.select(files.c.file_no, files.c.path, files.c.symbols)
-    .where(files.c.project_no == _NO, files.c.symbols > 0)
-    .order_by(files.c.path)
+    sa.select(files.c.file_no, files.c.path, files.c.symbols).where(files.c.project_no == _NO).order_by(files.c.path)
 )
 _OUTLINES = sa.select(files.c.file_no, files.c.outline).where(
     files.c.project_no == _NO, files.c.file_no.in_(sa.bindparam("numbers", expanding=True))
@@ -94,12 +95,15 @@ class Search:
     def symbols(self, query: str, match: Match, kinds: frozenset[str], start: int, limit: int) -> Page:
         """Symbols whose names match, whatever their case; the best first."""
         texts, folded = self.texts.of(self.tx, self.no)
+        if IMPORT in kinds:
+            texts = {**texts, **self._with_imports(texts)}
+            folded = {no: fold(text) for no, text in texts.items()}
         lines = ((rank, no, texts[no][at:end]) for rank, no, at, end in lines_like(folded, query, match))
         every = (
             (rank, each.name, segment + each.file, each.number)
             for rank, segment, line in lines
             for each in defined_in(line)
-            if not kinds or each.kind in kinds
+            if _is_of(each, kinds)
         )
         found = list(itertools.islice(every, MAX_FOUND + 1))
         if len(found) > MAX_FOUND:
@@ -197,13 +201,23 @@ class Search:
         found: dict[int, list[int]] = {}
         for part in parts(numbers):
             for file_no, symbols in self._outlines(part).items():
-                found[file_no] = [number for number, each in enumerate(symbols) if each.kind in kinds]
+                found[file_no] = [number for number, each in enumerate(symbols) if _is_of(each, kinds)]
         return found
+
+    def _with_imports(self, texts: Mapping[int, str]) -> dict[int, str]:
+        """The texts of those segments that import anything, with it."""
+        rows = self.tx.all(_IMPORTED, {"of_no": self.no})
+        return {row.segment_no: texts[row.segment_no] + row.used[1:] for row in rows if row.segment_no in texts}
 
     def _outlines(self, numbers: Iterable[int]) -> dict[int, list[Symbol]]:
         wanted = sorted(set(numbers))
         rows = [row for part in parts(wanted) for row in self.tx.all(_OUTLINES, {"of_no": self.no, "numbers": part})]
         return {row.file_no: symbols_of(row.outline) for row in rows}
+
+
+def _is_of(symbol: Symbol | Defined, kinds: frozenset[str]) -> bool:
+    """Whether a symbol is of some kinds, or of any that is a definition."""
+    return not kinds or symbol.kind in kinds or (bool(symbol.exported) and EXPORT in kinds)
 
 
 def _around(symbols: Sequence[Symbol], line: int) -> Symbol | None:
@@ -212,6 +226,6 @@ def _around(symbols: Sequence[Symbol], line: int) -> Symbol | None:
     for each in symbols:
         if each.start > line:
             break
-        if each.end >= line and each.kind != "variable":
+        if each.end >= line and each.kind not in ("variable", IMPORT):
             around = each
     return around

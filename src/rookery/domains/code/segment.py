@@ -12,9 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rookery.domains.code.extract import Row, spelled
+from rookery.domains.code.extract import IMPORT, Row, spelled
 
 BUCKETS = 64
+IMPORTS = BUCKETS
+"""The number of the text that has what is imported, in the form of the defined names: it is seldom asked for."""
+EXPORTED = "+"
+"""Behind the kind of what is exported."""
 Packed = tuple[list[tuple[Any, ...]], list[int], str, dict[int, str]]
 """The files, how many lines are before each, the text of defined names, and those of mentioned names by buckets."""
 
@@ -35,6 +39,7 @@ class Segment:
         """How many lines there are so far."""
         self._starts: list[int] = []
         self._defined: dict[str, list[str]] = {}
+        self._imported: dict[str, list[str]] = {}
 
     def add(self, about: tuple[Any, ...], symbols: Sequence[Row], lines: int) -> None:
         """Take in a file of so many lines, whose mentions are in already."""
@@ -43,28 +48,36 @@ class Segment:
         self._starts.append(self.before)
         self.before += lines
         for at, symbol in enumerate(symbols):
-            self._defined.setdefault(symbol[0], []).append(f"{number}.{at}.{symbol[1]}")
+            kind = symbol[1]
+            names = self._defined if kind != IMPORT else self._imported
+            names.setdefault(symbol[0], []).append(f"{number}.{at}.{kind}{EXPORTED if symbol[5] else ''}")
 
     def packed(self) -> Packed:
         """Everything in the form that the index keeps. Texts begin and end with the end of a line."""
-        defined = "".join(f"\n{name}\t{','.join(places)}" for name, places in self._defined.items())
-        texts: dict[int, list[str]] = {}
+        texts: list[list[str]] = [[] for _ in range(BUCKETS)]
         for word, lines in self.mentions.items():
             name = spelled(word)
             if name is not None:
-                texts.setdefault(bucket_of(name), []).append(f"{name}\t{lines}")
-        used = {bucket: "\n{}\n".format("\n".join(some)) for bucket, some in texts.items()}
-        return self.files, self._starts, f"{defined}\n", used
+                texts[bucket_of(name)].append(f"{name}\t{lines}")
+        used = {bucket: "\n{}\n".format("\n".join(some)) for bucket, some in enumerate(texts) if some}
+        if self._imported:
+            used[IMPORTS] = _lines(self._imported)
+        return self.files, self._starts, _lines(self._defined), used
+
+
+def _lines(names: Mapping[str, Sequence[str]]) -> str:
+    return "".join(f"\n{name}\t{','.join(places)}" for name, places in names.items()) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Defined:
-    """One definition: in which file of the segment, which symbol of the file, and of what kind."""
+    """One definition: in which file of the segment, which symbol of the file, of what kind, and whether exported."""
 
     name: str
     file: int
     number: int
     kind: str
+    exported: bool
 
 
 def defined_in(line: str) -> Iterator[Defined]:
@@ -72,7 +85,8 @@ def defined_in(line: str) -> Iterator[Defined]:
     name, _, places = line.partition("\t")
     for place in places.split(","):
         file, number, kind = place.split(".")
-        yield Defined(name, int(file), int(number), kind)
+        plain = kind.removesuffix(EXPORTED)
+        yield Defined(name, int(file), int(number), plain, plain != kind)
 
 
 def line_of(text: str, name: str) -> str | None:

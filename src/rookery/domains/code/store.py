@@ -10,17 +10,20 @@ from sqlalchemy.dialects import postgresql, sqlite
 from rookery.db.bulk import add_rows
 from rookery.db.tx import Tx
 from rookery.domains.code.reading import Answer, Same
-from rookery.domains.code.segment import BUCKETS, Packed
+from rookery.domains.code.segment import IMPORTS, Packed
 from rookery.domains.code.tables import files, projects, segments, words
 from rookery.identity.store import now_ms
 
 T = TypeVar("T")
-FORMAT = "1"
+FORMAT = "2"
 """Another one makes every index be built anew, for when names are taken out of files in another way."""
 AT_ONCE = 500
 """How many values a statement is given at most."""
 SEGMENTS_AT_ONCE = 20
 """How many segments are dropped in one transaction; each has a row for every bucket."""
+FEW_LIVE = 4
+MANY_SPARSE = 32
+"""From so many segments on with few live files it pays to read these anew, so that they become one."""
 FILE_COLUMNS = (
     "project_no", "file_no", "segment_no", "tenant", "path", "language", "mtime_ns", "size", "hash", "symbols",
     "outline",
@@ -47,7 +50,7 @@ _SHRINK = (
 _DROP_SEGMENT = sa.delete(segments).where(*_SEGMENT)
 _DROP_WORDS = sa.delete(words).where(
     words.c.project_no == _NO,
-    words.c.bucket.in_(range(BUCKETS)),
+    words.c.bucket.in_(range(IMPORTS + 1)),
     words.c.segment_no == sa.bindparam("the_segment"),
 )
 _SOME_SEGMENTS = sa.select(segments.c.segment_no).where(segments.c.project_no == _NO).limit(SEGMENTS_AT_ONCE)
@@ -58,6 +61,13 @@ _DROP_SOME_FILES = (
         files.c.file_no.in_(sa.select(files.c.file_no).where(files.c.project_no == _NO).limit(AT_ONCE)),
     )
     .returning(files.c.file_no)
+)
+_SPARSE = (
+    sa.select(files.c.path, files.c.size, files.c.segment_no)
+    .join(segments, sa.and_(segments.c.project_no == files.c.project_no, segments.c.segment_no == files.c.segment_no))
+    .where(files.c.project_no == _NO, segments.c.live <= FEW_LIVE)
+    .order_by(files.c.path)
+    .limit(AT_ONCE)
 )
 _TOUCH = (
     sa.update(files)
@@ -131,6 +141,13 @@ class Indexes:
         else:
             rows = [row for part in parts(paths) for row in self.tx.all(_KNOWN_SOME, {"of_no": no, "paths": part})]
         return {row.path: Known(row.mtime_ns, row.size, row.hash) for row in rows}
+
+    def sparse(self, no: int, chunk: int) -> list[str]:
+        """The files of segments that have few left, if reading them in chunks of so many bytes makes half as many
+        segments or fewer; otherwise none."""
+        rows = self.tx.all(_SPARSE, {"of_no": no})
+        there, fewest = len({row.segment_no for row in rows}), sum(row.size for row in rows) // chunk + 1
+        return [row.path for row in rows] if there >= max(MANY_SPARSE, 2 * fewest) else []
 
     def save(self, no: int, answers: Sequence[Answer]) -> None:
         """Put files in the place of what the index has at their paths."""

@@ -10,9 +10,10 @@ from rookery.core.context import Context
 from rookery.core.errors import NotFound, ServiceUnavailable
 from rookery.core.pages import decode_number, encode_cursor
 from rookery.core.tool import ToolInput, ToolOutput, tool
+from rookery.domains.code.extract import IMPORT
 from rookery.domains.code.indexing import Project, refresh
 from rookery.domains.code.places import Asked, place_of
-from rookery.domains.code.search import Match, Page, Search
+from rookery.domains.code.search import EXPORT, Match, Page, Search
 from rookery.domains.code.shown import mentioned, placed
 from rookery.domains.code.store import Indexes
 from rookery.domains.code.trees import trees_of
@@ -23,13 +24,8 @@ DEFAULT_SHOWN, MAX_SHOWN = 50, 200
 DEFINITIONS = 20
 KINDS = (
     "function", "method", "class", "interface", "type_alias", "enum", "variable", "namespace", "macro",
-    "implementation",
+    "implementation", IMPORT, EXPORT,
 )  # fmt: skip
-ELSEWHERE = {
-    "import": "imports are no symbols: find_references shows them",
-    "export": "exports are no symbols: those that are have exported",
-}
-"""Kinds of other platforms. They are accepted, and whoever asks for them is told."""
 
 
 def _short(text: str) -> str:
@@ -40,7 +36,7 @@ def _short(text: str) -> str:
 
 def _kinds(kinds: list[str]) -> list[str]:
     for kind in kinds:
-        if kind not in KINDS and kind not in ELSEWHERE:
+        if kind not in KINDS:
             raise ValueError(f"must be some of {', '.join(KINDS)}")
     return kinds
 
@@ -105,7 +101,6 @@ async def code_symbols(ctx: Context, args: CodeSymbols) -> Told:
 
     found, notes = await _look(ctx, args, look)
     told: dict[str, Any] = {"symbols": [placed(each) for each in found.items], "total": found.total}
-    notes = [*notes, *(said for kind, said in ELSEWHERE.items() if kind in kinds)]
     if found.cut:
         notes = [*notes, f"only the best {found.total} are counted"]
     if not found.total:

@@ -21,14 +21,18 @@ ALARM_S = 70
 """Later than the server loses its patience."""
 MAX_MEMORY = 2 * 1024**3
 MAX_WRITTEN = 1024 * 1024
+MAX_FRAME = 1024**3
+"""Whoever announces more has printed something that is no frame."""
 
 
 def receive(stream: IO[bytes]) -> bytes | None:
-    """The next frame, None at the end."""
+    """The next frame; None at the end, and if what comes is none."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
     (length,) = LENGTH.unpack(head)
+    if length > MAX_FRAME:
+        return None
     body = stream.read(length)
     return body if len(body) == length else None
 

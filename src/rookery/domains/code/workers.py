@@ -62,13 +62,14 @@ class Worker:
         try:
             send(self._process.stdin, marshal.dumps((root, list(wanted))))
             body = receive(self._process.stdout)
-        except (OSError, ValueError):
-            body = None
+            answer = None if body is None else marshal.loads(body)
+        except (OSError, ValueError, EOFError, TypeError):
+            answer = None
         finally:
             late.cancel()
-        if body is None:
+        if answer is None:
             raise WorkerLost(self._ended())
-        return marshal.loads(body)
+        return answer
 
     def _ended(self) -> str:
         """End it, and tell what it said last, or how it ended."""

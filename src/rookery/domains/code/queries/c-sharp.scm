@@ -15,4 +15,15 @@
 (event_declaration name: (identifier) @name) @variable
 (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @variable
 (event_field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @variable
+(class_declaration (modifier "public")) @exported
+(struct_declaration (modifier "public")) @exported
+(record_declaration (modifier "public")) @exported
+(interface_declaration (modifier "public")) @exported
+(enum_declaration (modifier "public")) @exported
+(delegate_declaration (modifier "public")) @exported
+(method_declaration (modifier "public")) @exported
+(constructor_declaration (modifier "public")) @exported
+(property_declaration (modifier "public")) @exported
+(field_declaration (modifier "public")) @exported
+(using_directive [(identifier) (qualified_name)] @import)
 (identifier) @ref

@@ -13,4 +13,5 @@
 (translation_unit (declaration declarator: [(identifier) @name (init_declarator declarator: (identifier) @name) (init_declarator declarator: (array_declarator (identifier) @name)) (init_declarator declarator: (pointer_declarator (identifier) @name)) (pointer_declarator (identifier) @name) (array_declarator (identifier) @name)]) @variable)
 (preproc_def name: (identifier) @name) @macro
 (preproc_function_def name: (identifier) @name) @macro
+(preproc_include path: [(string_literal) (system_lib_string)] @import)
 [(identifier) (type_identifier) (field_identifier)] @ref

@@ -21,4 +21,5 @@
 (declaration_list (declaration declarator: [(identifier) @name (init_declarator declarator: (identifier) @name)]) @variable)
 (preproc_def name: (identifier) @name) @macro
 (preproc_function_def name: (identifier) @name) @macro
+(preproc_include path: [(string_literal) (system_lib_string)] @import)
 [(identifier) (type_identifier) (field_identifier) (namespace_identifier) (operator_name) (destructor_name)] @ref

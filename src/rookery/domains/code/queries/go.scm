@@ -9,4 +9,5 @@
 (source_file (const_declaration (const_spec name: (identifier) @name) @variable))
 (source_file (var_declaration (var_spec name: (identifier) @name) @variable))
 (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @variable)))
+(import_spec path: (interpreted_string_literal) @import)
 [(identifier) (type_identifier) (field_identifier) (package_identifier)] @ref

@@ -6,4 +6,5 @@
 (type_alias type: (identifier) @name) @type_alias
 (source_file (property_declaration (variable_declaration (identifier) @name)) @variable)
 (class_body (property_declaration (variable_declaration (identifier) @name)) @variable)
+(import (qualified_identifier) @import)
 (identifier) @ref

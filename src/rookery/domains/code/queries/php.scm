@@ -8,4 +8,8 @@
 (namespace_definition name: (namespace_name (name) @name .)) @namespace
 (const_declaration (const_element (name) @name) @variable)
 (property_declaration (property_element (variable_name (name) @name))) @variable
+[(class_declaration) (trait_declaration) (interface_declaration) (enum_declaration) (function_definition)] @exported
+(method_declaration (visibility_modifier "public")) @exported
+(property_declaration (visibility_modifier "public")) @exported
+(namespace_use_clause [(name) (qualified_name)] @import)
 (name) @ref

@@ -5,4 +5,8 @@
 (module (expression_statement (assignment left: (identifier) @name) @variable))
 (module (expression_statement (assignment left: (pattern_list (identifier) @name)) @variable))
 (class_definition body: (block (expression_statement (assignment left: (identifier) @name) @variable)))
-(identifier) @ref
+(import_statement name: [(dotted_name) @import (aliased_import name: (dotted_name) @import)])
+(import_from_statement module_name: [(dotted_name) (relative_import)] @import)
+(import_from_statement name: [(dotted_name) @import (aliased_import name: (dotted_name) @import)])
+(future_import_statement name: [(dotted_name) @import (aliased_import name: (dotted_name) @import)])
+[(identifier) "__future__"] @ref

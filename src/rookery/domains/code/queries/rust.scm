@@ -19,4 +19,11 @@
 (trait_item (visibility_modifier)) @exported
 (mod_item (visibility_modifier)) @exported
 (const_item (visibility_modifier)) @exported
+(type_item (visibility_modifier)) @exported
+(static_item (visibility_modifier)) @exported
+(use_declaration argument: [(identifier) (scoped_identifier)] @import)
+(use_list [(identifier) (scoped_identifier)] @import)
+(use_as_clause path: (_) @import)
+(scoped_use_list path: (_) @import)
+(use_wildcard [(identifier) (scoped_identifier)] @import)
 [(identifier) (type_identifier) (field_identifier) (shorthand_field_identifier)] @ref

@@ -6,4 +6,5 @@
 (enum_entry name: (simple_identifier) @name) @variable
 (source_file (property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @variable)
 (class_body (property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @variable)
+(import_declaration (identifier) @import)
 [(simple_identifier) (type_identifier)] @ref
