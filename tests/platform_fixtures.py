@@ -23,6 +23,8 @@ from tests.databases import PostgresDatabases
 
 COMPILED: dict[str, tuple[sa.Dialect, LRUCache[Any, Any]]] = {}
 """Statements as text, by the server that they are for; there are a few thousand."""
+UNTOUCHED: set[str] = set()
+"""Copies of a template on which no platform has been built yet: there is nothing in them to migrate or to repair."""
 
 
 class Fleet:
@@ -86,12 +88,16 @@ def prepared_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Ite
     """Instead of `database_url` where tests need a platform: it has its tables already, which saves most of a start."""
     if request.param == "sqlite":
         shutil.copyfile(request.getfixturevalue("sqlite_template"), tmp_path / "rookery.db")
-        yield f"sqlite:///{tmp_path / 'rookery.db'}"
-        return
-    databases: PostgresDatabases = request.getfixturevalue("postgres_dsn")
-    url = databases(request.getfixturevalue("postgres_template"))
-    yield url
-    databases.retire(url)
+        url = f"sqlite:///{tmp_path / 'rookery.db'}"
+        UNTOUCHED.add(url)
+        yield url
+    else:
+        databases: PostgresDatabases = request.getfixturevalue("postgres_dsn")
+        url = databases(request.getfixturevalue("postgres_template"))
+        UNTOUCHED.add(url)
+        yield url
+        databases.retire(url)
+    UNTOUCHED.discard(url)
 
 
 @pytest.fixture
@@ -104,7 +110,10 @@ def make_fleet(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
         settings = {"approval_hold_s": 0.0, **settings}
         chosen = Settings(home=str(tmp_path / "home"), database=database_url, plugins=False, **settings)
         domains = {"stand_ins": stand_ins} if extra is None else extra
-        made.append(make_platform(chosen, extra=domains))
+        ready = database_url in UNTOUCHED and not chosen.credits_hard_stop
+        ready = ready and not any(hasattr(domain, "MIGRATIONS") for domain in domains.values())
+        UNTOUCHED.discard(database_url)
+        made.append(make_platform(chosen, extra=domains, prepare=not ready))
         share_compiled(made[-1].database)
         return Fleet(made[-1])
 

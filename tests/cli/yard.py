@@ -16,6 +16,7 @@ from rookery.db.database import open_database
 from rookery.db.tx import Tx
 from rookery.jobs.store import Jobs
 from tests.cli.terminal import SOURCE, Terminal
+from tests.warm import start
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
@@ -26,9 +27,7 @@ class Running:
     """A command in a process of its own, and what it prints line by line."""
 
     def __init__(self, command: list[str], env: dict[str, str]) -> None:
-        self.process = subprocess.Popen(
-            command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        self.process = start(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.errors: list[str] = []
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read, self._read_errors)]

@@ -10,6 +10,7 @@ import pytest
 
 from rookery.around.chain import verify
 from tests.db import sample
+from tests.warm import start
 
 ROOT = Path(__file__).parents[2]
 PROCESSES = 16
@@ -22,8 +23,7 @@ def contend(url: str, seconds: float) -> list[dict[str, Any]]:
     """What each of the processes did, all of which start at once."""
     command = [sys.executable, "-m", "tests.db.contender", url, str(seconds)]
     processes = [
-        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(PROCESSES)
+        start(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)
     ]
     try:
         for process in processes:

@@ -14,6 +14,7 @@ import pytest
 from rookery.around.chain import seal_pending, verify
 from rookery.db.database import open_database
 from tests.db import sample
+from tests.warm import start
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10
@@ -26,7 +27,7 @@ class Nursery:
 
     def __init__(self, url: str, home: Path) -> None:
         command = [sys.executable, "-m", "tests.db.victim", url, str(home)]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = start(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.answered: dict[str, set[str]] = {"pair": set(), "ping": set()}
 
     def kill_one(self, life_s: float) -> None:

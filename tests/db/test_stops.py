@@ -13,8 +13,6 @@ from rookery.db.database import Database
 from rookery.db.tx import Tx
 from tests.db import sample
 
-# An exception that is raised into a thread may arrive in a finalizer, where Python can only report it.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 ROUNDS = 40
 AT_ONCE = 12
 

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from rookery.app import Platform
 from rookery.jobs.store import Jobs
+from tests.warm import start
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 30.0
@@ -38,7 +39,7 @@ class Nursery:
 
     def __init__(self, url: str, home: Path) -> None:
         command = [sys.executable, "-m", "tests.jobs.victim", url, str(home)]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = start(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -1,11 +1,11 @@
 """`rookery` programs in processes of their own, on one database, each with a home of its own."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 from tests.cli.terminal import Terminal
 from tests.jobs.nursery import until
+from tests.warm import start
 
 
 class Program:
@@ -15,13 +15,8 @@ class Program:
         folder.mkdir(exist_ok=True)
         self._output = folder / "output"
         with self._output.open("ab") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "rookery.entry", *words],
-                env=Terminal(folder, **environ).full_environ(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
+            command = [sys.executable, "-m", "rookery.entry", *words]
+            self.process = start(command, env=Terminal(folder, **environ).full_environ(), stdout=output, stderr=output)
 
     @property
     def said(self) -> str:

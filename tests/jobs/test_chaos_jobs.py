@@ -56,14 +56,23 @@ class Chaos:
             )
 
     def kill_and_replace(self, workers: list[int], kills: int) -> None:
-        """Kill one of the workers each time that another part of the work is done."""
+        """Kill one of the workers at its work, each time that another part of the work is done."""
         for kill in range(1, kills + 1):
             wanted = len(self.words) * kill // (kills + 1)
             until(lambda wanted=wanted: self.ledger.recorded >= wanted, f"{wanted} effects")
-            victim = self.dice.choice(workers)
+            victim = until(lambda: self._stopped_at_work(self.dice.choice(workers)), "one of them is at work")
             self.nursery.kill(victim)
             workers.remove(victim)
             workers.append(self.nursery.start(wait=False))
+
+    def _stopped_at_work(self, worker: int) -> int | None:
+        """The worker, which does nothing from now on, if it has begun something and not ended it."""
+        self.nursery.signal(worker, signal.SIGSTOP)
+        ended = {job_id for job_id, _, _ in self.ledger.effects}
+        if any(row.process == worker and row.job_id not in ended for row in self.ledger.starts):
+            return worker
+        self.nursery.signal(worker, signal.SIGCONT)
+        return None
 
     def check(self) -> None:
         until(lambda: self.ledger.undone == 0, "no job is left")

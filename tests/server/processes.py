@@ -11,6 +11,7 @@ from threading import Thread
 from typing import IO, Any
 
 from tests.relay.peers import Lines
+from tests.warm import Started, start
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 20.0
@@ -35,20 +36,17 @@ def environment(home: Path, plugin: Path | None, **more: str) -> dict[str, str]:
 
 
 class Process:
-    """One process, its standard error in a file."""
+    """One process, its standard error in a file. A `warm` one has loaded the product's modules before it begins."""
 
-    def __init__(self, command: list[str], log: Path, env: Mapping[str, str], cwd: Path) -> None:
+    def __init__(self, command: list[str], log: Path, env: Mapping[str, str], cwd: Path, *, warm: bool = False) -> None:
         self.log = log
+        self.process: Started
         with log.open("ab") as stderr:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env=dict(env),
-                cwd=cwd,
-                bufsize=0,
-            )
+            files: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": stderr}
+            if warm:
+                self.process = start(command, env=env, cwd=cwd, **files)
+            else:
+                self.process = subprocess.Popen(command, env=dict(env), cwd=cwd, bufsize=0, **files)
         assert self.process.stdin
         assert self.process.stdout
         self.stdin: IO[bytes] = self.process.stdin
@@ -79,7 +77,7 @@ class Server(Process):
     """`rookery up` without its command line, ready when this returns."""
 
     def __init__(self, home: Path, env: Mapping[str, str]) -> None:
-        super().__init__([sys.executable, "-c", UP, str(home)], home / "server.log", env, home)
+        super().__init__([sys.executable, "-c", UP, str(home)], home / "server.log", env, home, warm=True)
         announced = self.lines.raw()
         assert announced, self.errors
         self.port = int(announced)
@@ -97,7 +95,8 @@ class Client(Process):
         self, home: Path, env: Mapping[str, str], *flags: str, number: int = 0, cwd: Path | None = None
     ) -> None:
         command = [sys.executable, "-m", "rookery.entry", "stdio", *flags]
-        super().__init__(command, home / f"client-{number}.log", env, cwd or home)
+        # The relay loads next to nothing.
+        super().__init__(command, home / f"client-{number}.log", env, cwd or home, warm="--direct" in flags)
         self.meta: dict[str, Any] | None = None
         self.seen: list[dict[str, Any]] = []
         self._next_id = 0

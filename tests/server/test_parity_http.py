@@ -1,6 +1,5 @@
 """Over HTTP an identity gets the same lists and the same answers as over stdio, in both eras."""
 
-import subprocess
 import sys
 from typing import Any
 
@@ -12,6 +11,7 @@ from tests.server.conftest import Place
 from tests.server.processes import PATIENCE_S
 from tests.server.streamable.web import LEGACY, MODERN, events, head, initialize, modern
 from tests.server.test_parity import SCRIPT, steady
+from tests.warm import run
 
 LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 CALLS = [
@@ -45,9 +45,8 @@ def test_the_same_identity_is_answered_alike_at_both_doors(shared: Place, who: s
     port = running_port(str(shared.home))
     assert port is not None
     command = [sys.executable, "-m", "rookery.entry", "token", "create", f"{who} {era}", *WHO[who]]
-    made = subprocess.run(
-        command, env=shared.environment(), capture_output=True, text=True, timeout=PATIENCE_S, check=True
-    )
+    made = run(command, env=shared.environment(), limit_s=PATIENCE_S)
+    made.check_returncode()
     relayed = shared.client(*(WHO[who] or ["--as-owner"]))
     if era == MODERN:
         relayed.be_modern()

@@ -1,7 +1,6 @@
 """The whole way of an issue, as agents and a person go it: real stdio connections, a real server, a real repository."""
 
 import hashlib
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from tests.core.seed_names import MATRIX
 from tests.domains.tracker.desk import git
 from tests.server.conftest import Place
 from tests.server.processes import Client, error_code
+from tests.warm import run
 
 BEYOND = {"list_ready_issues": "WRJSAPI", "claim_issue": "WRAP", "release_issue": "WRAP"}
 BUILT = {**MATRIX, **BEYOND}
@@ -47,9 +47,7 @@ class Office:
     def advance(self) -> str:
         """What the orchestrator will do on its tick, here from another process."""
         command = [sys.executable, "-m", "rookery.entry", "issues", "advance", "--project", "repo"]
-        done = subprocess.run(
-            command, env=self.place.environment(), capture_output=True, text=True, timeout=60, check=False
-        )
+        done = run(command, env=self.place.environment(), limit_s=60)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

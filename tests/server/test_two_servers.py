@@ -1,6 +1,5 @@
 """Two `rookery up`, each a process with a home of its own, on one PostgreSQL: what one began the other goes on with."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from tests.server.conftest import Place
 from tests.server.processes import PATIENCE_S, Server
 from tests.server.streamable.web import call, head, initialize, modern
+from tests.warm import run
 
 Pair = tuple[Server, Server]
 
@@ -38,9 +38,8 @@ def token(places: list[Place], pair: Pair) -> str:
 
 def rookery(place: Place, *words: str) -> str:
     command = [sys.executable, "-m", "rookery.entry", *words]
-    done = subprocess.run(
-        command, env=place.environment(), capture_output=True, text=True, timeout=PATIENCE_S, check=True
-    )
+    done = run(command, env=place.environment(), limit_s=PATIENCE_S)
+    done.check_returncode()
     return done.stdout
 
 

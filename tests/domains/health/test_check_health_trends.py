@@ -1,5 +1,6 @@
 """How a project's counts move, as agents are shown it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +29,6 @@ async def test_a_project_that_is_closed_or_foreign_or_not_there_is_not_found(cli
 @pytest.mark.parametrize(
     "arguments",
     [
-        {},
         {"project_id": " "},
         {"project_id": "x" * 201},
         {"project_id": PROJECT, "days": 0},
@@ -43,6 +43,19 @@ async def test_bad_input_is_refused(clinic: Clinic, arguments: dict[str, Any]) -
     await clinic.open()
     with pytest.raises(InvalidParams):
         await clinic.call(clinic.agent(), TOOL, **arguments)
+
+
+async def test_a_session_without_a_project_has_to_name_one(clinic: Clinic) -> None:
+    await clinic.open()
+    with pytest.raises(NotFound, match="this session has no project"):
+        await clinic.call(replace(clinic.agent(), project=None), TOOL)
+
+
+async def test_the_project_of_the_session_is_meant_if_none_is_named(clinic: Clinic) -> None:
+    await clinic.open()
+    await clinic.record(todos=4)
+    found = await clinic.call(clinic.agent(), TOOL)
+    assert (found.project, found.latest["todo_count"]) == (PROJECT, 4)
 
 
 async def test_without_a_snapshot_it_says_what_to_run(clinic: Clinic) -> None:

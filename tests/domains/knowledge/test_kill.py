@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from rookery.domains.knowledge.store import Documents
 from rookery.domains.knowledge.tables import chunks, documents
 from tests.domains.knowledge.library import Library
+from tests.warm import start
 
 ROOT = Path(__file__).parents[3]
 FILES = 40
@@ -25,7 +26,7 @@ class Nursery:
 
     def __init__(self, url: str, home: Path) -> None:
         command = [sys.executable, "-m", "tests.domains.knowledge.victim", url, str(home)]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = start(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, lines: int | None) -> list[list[str]]:
         """What a process says of files until it is killed after so many lines, or until its end."""

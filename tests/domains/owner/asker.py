@@ -35,6 +35,9 @@ class Journal:
     def _take(self, entry: dict[str, Any]) -> None:
         (self.handles if entry["what"] == "handle" else self.answers)[entry["number"]] = entry["text"]
 
+    def close(self) -> None:
+        os.close(self._file)
+
     def note(self, what: str, number: int, text: str) -> None:
         entry = {"what": what, "number": number, "text": text}
         os.write(self._file, json.dumps(entry).encode() + b"\n")

@@ -12,6 +12,7 @@ from tests.domains.owner.reception import QUESTION
 from tests.jobs.nursery import until
 from tests.server.conftest import MODES, Place
 from tests.server.processes import PATIENCE_S, Client, outcome
+from tests.warm import run
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +32,7 @@ def direct(request: pytest.FixtureRequest) -> bool:
 
 
 def rookery(place: Place, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rookery.entry", *words],
-        env=place.environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    return run([sys.executable, "-m", "rookery.entry", *words], env=place.environment(), limit_s=PATIENCE_S)
 
 
 def open_asks(place: Place) -> list[dict[str, Any]]:

@@ -4,10 +4,10 @@ Every question is asked once, every answer is given once, and every agent gets t
 """
 
 import asyncio
+import contextlib
 import json
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -22,10 +22,11 @@ from rookery.core.errors import Conflict
 from tests.domains.owner.asker import Journal
 from tests.domains.owner.reception import Reception
 from tests.platform_fixtures import Fleet
+from tests.warm import Started, start
 
 ROOT = Path(__file__).parents[3]
 WAITED_HOURS = 71.0
-LIMIT_S = 300.0
+LIMIT_S = 100.0
 _OPEN = sa.select(asks.c.id, asks.c.question).where(asks.c.status == "open")
 _ASKED = sa.select(sa.func.count()).select_from(asks)
 
@@ -45,19 +46,14 @@ class Chaos:
         self._journal = folder / "journal"
         self._output = folder / "output"
         self._count = count
-        self._server: subprocess.Popen[bytes] | None = None
+        self._server: Started | None = None
         self._started = 0
 
     def start(self) -> None:
         self._started += 1
         with self._output.open("ab") as output:
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "tests.domains.owner.asker", *self._command, str(self.deadly)],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
+            command = [sys.executable, "-m", "tests.domains.owner.asker", *self._command, str(self.deadly)]
+            self._server = start(command, cwd=ROOT, stdout=output, stderr=output)
 
     @property
     def up(self) -> bool:
@@ -86,7 +82,10 @@ class Chaos:
     @property
     def answered(self) -> int:
         """How many agents have their answer."""
-        return len(Journal(str(self._journal)).answers) if self._journal.exists() else 0
+        if not self._journal.exists():
+            return 0
+        with contextlib.closing(Journal(str(self._journal))) as journal:
+            return len(journal.answers)
 
     async def answer_some(self, share: float) -> None:
         """Answer some of what is open, each from two places at the same moment."""
@@ -107,6 +106,8 @@ class Chaos:
     async def until(self, reached: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + LIMIT_S
         while not reached():
+            failed = self._server is not None and self._server.poll() not in (None, 0, -signal.SIGKILL)
+            assert not failed, f"the server failed: {self._output.read_text()[-2000:]}"
             assert time.monotonic() < deadline, f"{what}: {self._output.read_text()[-2000:]}"
             await asyncio.sleep(0.02)
 

@@ -17,6 +17,7 @@ from rookery.lifecycle.issue_tables import issues
 from tests.domains.tracker.desk import Desk
 from tests.domains.tracker.issue_writer import CALLS
 from tests.domains.tracker.leasing import claimed, run_out
+from tests.warm import start
 
 ROOT = Path(__file__).parents[3]
 WRITERS = 16
@@ -43,7 +44,7 @@ def in_processes(desk: Desk, kind: str, folder: Path) -> list[dict[str, Any]]:
     """What came of the calls of several processes that start at once on the desk's database."""
     command = [sys.executable, "-m", "tests.domains.tracker.issue_writer", kind, desk.fleet.platform.database.url]
     processes = [
-        subprocess.Popen(
+        start(
             [*command, str(folder / f"home-{at}")], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for at in range(PROCESSES)

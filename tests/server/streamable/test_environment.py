@@ -168,7 +168,7 @@ class Up(Process):
     def __init__(self, place: Place, **environ: str) -> None:
         place.env |= environ
         command = [sys.executable, "-m", "rookery.entry", "up"]
-        super().__init__(command, place.home / "up.log", place.environment(), place.home)
+        super().__init__(command, place.home / "up.log", place.environment(), place.home, warm=True)
         announced = (self.lines.raw() or b"").decode()
         found = re.fullmatch(r"Rookery listens on (http://\S+)", announced.strip())
         assert found, (announced, self.errors)

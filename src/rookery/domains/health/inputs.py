@@ -63,7 +63,7 @@ Counts = Annotated[dict[str, int], BeforeValidator(_counted), WithJsonSchema({"t
 
 
 class CheckHealthTrends(ToolInput):
-    project_id: Reference = Field(description="Id or name")
+    project_id: Reference | None = Field(None, description="Id or name")
     days: Annotated[int, BeforeValidator(_whole), AfterValidator(_days)] | None = Field(None, description="Max age")
     limit: Hidden[Annotated[int, BeforeValidator(_whole), AfterValidator(_few)]] = DEFAULT_LISTED
     agent_id: Hidden[Reference | None] = None
