@@ -64,5 +64,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
-	@scripts/install.sh $(VENV) dev,embed,notify,a2a,code-more,algorand
+	@scripts/install.sh $(VENV) dev,embed,notify,a2a,claude,code-more,algorand
 	@touch $(VENV)/.installed $@

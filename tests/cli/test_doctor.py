@@ -81,6 +81,12 @@ def test_a_collector_without_the_extra_is_a_problem(machine: Machine) -> None:
     expect(broken, "extras", "problem", "rookery[otel]")
 
 
+def test_agents_of_claude_without_the_extra_are_a_problem(machine: Machine) -> None:
+    broken = replace(machine, installed=lambda name: name != "claude_agent_sdk")
+    expect(with_settings(broken, runtime="claude"), "extras", "problem", "rookery[claude]")
+    expect(with_settings(broken, runtime="scripted"), "extras", "ok", "claude")
+
+
 def test_modules_that_are_not_compiled_are_noted(machine: Machine) -> None:
     (Path(machine.package) / "module.py").touch()
     expect(machine, "bytecode", "note", "1 of 1 modules", "compileall")

@@ -119,6 +119,18 @@ async def test_status_and_progress_reach_the_client_from_every_kind_of_handler(
     assert await said(probes, name) == ""
 
 
+@pytest.mark.parametrize("name", ["tell_reading", "tell_writing", "tell_inline", "tell_outside"])
+async def test_status_is_told_to_the_tap_too_with_who_calls_and_which_tool(
+    probes: Fleet, door: RecordingDoor, name: str
+) -> None:
+    heard: list[tuple[Actor, str, str]] = []
+    probes.platform.calls.tap = lambda actor, tool, text: heard.append((actor, tool, text))
+    caller = probes.actor(session="ses-1")
+    await probes.platform.calls.call(caller, name, {}, door=door)
+    assert heard == [(caller, name, "halfway")]
+    assert door.heard[0] == ("status", {"message": "halfway"})
+
+
 async def test_an_event_is_delivered_once_its_change_can_be_seen(probes: Fleet) -> None:
     seen: list[tuple[Event, bool]] = []
     probes.platform.events.subscribe(lambda event: seen.append((event, event.subject in agents(probes))))

@@ -85,6 +85,9 @@ def check_extras(machine: Machine) -> Finding:
         return Finding(
             "extras", "problem", sentence, "pip install 'rookery[otel]', or unset OTEL_EXPORTER_OTLP_ENDPOINT"
         )
+    if "claude" not in here and machine.settings.runtime == "claude":
+        sentence = "Agents are to be run by the Claude Agent SDK, but the extra claude is not installed."
+        return Finding("extras", "problem", sentence, "pip install 'rookery[claude]', or set another runtime")
     absent = [extra for extra in EXTRAS if extra not in here]
     told = f"Installed: {', '.join(here) or 'none'}; optional and absent: {', '.join(absent) or 'none'}."
     return Finding("extras", "ok", told)

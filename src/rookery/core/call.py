@@ -38,6 +38,8 @@ from rookery.core.uri import MAX_URI
 
 T = TypeVar("T")
 Records = Callable[[BaseException | None], list[Record]]
+Tap = Callable[[Actor, str, str], None]
+"""Called with who calls, the name of the tool and the line. It must not raise."""
 log = logging.getLogger("rookery.call")
 
 
@@ -90,6 +92,8 @@ class Calls:
         self._span = span or no_span
         self.open_storage = open_storage
         self._gate = gate or ClosedGate()
+        self.tap: Tap | None = None
+        """Told of every status that a handler shows, besides its client; from whatever thread the handler runs in."""
 
     async def call(
         self,

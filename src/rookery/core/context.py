@@ -178,8 +178,10 @@ class Context:
             raise TimedOut(f"{self.call.tool.name} was stopped", hint="ask for less at once")
 
     def emit_status(self, text: str) -> None:
-        """Show one line of status in the client while the call runs."""
+        """Show one line of status in the client while the call runs, and in the session that the caller is."""
         self.call.door.tell("status", {"message": text})
+        if self._calls.tap is not None:
+            self._calls.tap(self.actor, self.call.tool.name, text)
 
     def log(self, level: LogLevel, text: str, logger: str | None = None) -> None:
         """Send a line to the client's log, if it wants lines of this level. It does not go into the server's."""

@@ -67,7 +67,9 @@ def stored_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
 def _deeper_than(value: Any, levels: int) -> bool:
     level = _inside(value)
     for _ in range(levels - 1):
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for each in level if isinstance(each, dict | list) for inner in _inside(each)]
+        if not level:
+            return False
     return any(isinstance(each, dict | list) for each in level)
 
 

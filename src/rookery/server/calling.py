@@ -42,7 +42,7 @@ async def call_tool(ctx: Ctx, params: types.CallToolRequestParams) -> types.Call
     session: Session = ctx.lifespan_context
     if not could_be_name(params.name):
         raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name[:MAX_NAME]}")
-    door = ClientDoor(ctx, params)
+    door = session.door(ctx, params)
     request = new_id("req")
     try:
         actor = await session.actor()
@@ -132,10 +132,11 @@ async def _perform(
     run: Callable[[Actor, ClientDoor, str, str | None], Awaitable[T]],
 ) -> T | types.InputRequiredResult:
     """Run a handler for which a failure is the protocol's error."""
-    door = ClientDoor(ctx, params)
+    session = cast(Session, ctx.lifespan_context)
+    door = session.door(ctx, params)
     request = new_id("req")
     try:
-        actor = await cast(Session, ctx.lifespan_context).actor()
+        actor = await session.actor()
         trace = trace_of(ctx)
         bind_ids(actor, request, trace, operation)
         answer = await run(actor, door, request, trace)

@@ -19,6 +19,8 @@ from rookery.core.resource import Resource
 from rookery.core.tool import Tool
 from rookery.identity.resolve import Binding, Resolved
 from rookery.identity.tables import EPOCH
+from rookery.server.asking import Ctx
+from rookery.server.door import ClientDoor
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession
@@ -146,6 +148,10 @@ class Session:
         """Whether there is a resource at `uri` that this session may read now."""
         found = self.platform.registry.find_resource(uri)
         return found is not None and decide(await self.actor(), found[0].tool).outcome == "allow"
+
+    def door(self, ctx: Ctx, params: types.InputResponseRequestParams) -> ClientDoor:
+        """The way back from a call of this session to its client."""
+        return ClientDoor(ctx, params)
 
     @property
     def outdated(self) -> bool:

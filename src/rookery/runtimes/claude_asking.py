@@ -1,0 +1,80 @@
+"""What Claude Code asks while its agent waits: whether a tool may be used, and questions to the person."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
+
+from rookery.core.actor import Mode
+from rookery.sessions.port import Asked, Choice, Host, ToolUse
+
+Json = dict[str, Any]
+QUESTION = "AskUserQuestion"
+SHELL = "Bash"
+WATCHED = f"{SHELL}|mcp__.*"
+NOBODY = "Nobody will answer: decide without asking, or stop and say what you would have to know."
+log = logging.getLogger("rookery.claude")
+
+
+class Asking:
+    """Passes it on to the host of the session. Whatever goes wrong there is a refusal."""
+
+    def __init__(self, host: Host, mode: Mode) -> None:
+        self.mode: Mode = mode
+        self._host = host
+
+    async def may_use(
+        self, tool: str, given: Json, context: ToolPermissionContext
+    ) -> PermissionResultAllow | PermissionResultDeny:
+        """What the SDK's `can_use_tool` wants to know."""
+        call_id = context.tool_use_id or ""
+        try:
+            if tool == QUESTION:
+                return await self._answered(call_id, given)
+            use = ToolUse(
+                tool=tool,
+                input=given,
+                call_id=call_id,
+                title=context.title or context.display_name or "",
+                reason=context.decision_reason or context.description or "",
+            )
+            permission = await self._host.may_use(use)
+        except Exception:
+            log.exception("nobody could be asked about %s", tool)
+            return PermissionResultDeny(message="The server failed to ask; the tool may not be used now.")
+        if permission.allow:
+            return PermissionResultAllow(updated_input=given)
+        return PermissionResultDeny(message=permission.reason or f"{tool} may not be used.")
+
+    async def _answered(self, call_id: str, given: Json) -> PermissionResultAllow | PermissionResultDeny:
+        """The answers come back in the tool's own input, each under the text of its question."""
+        asked = [_asked(question) for question in cast("list[Json]", given.get("questions") or [])]
+        answers = await self._host.answers(call_id, asked)
+        if answers is None:
+            return PermissionResultDeny(message=NOBODY)
+        told = {each.question: answer for each, answer in zip(asked, answers, strict=False)}
+        return PermissionResultAllow(updated_input={**given, "answers": told})
+
+    async def before_use(self, given: Any, tool_use_id: str | None, context: Any) -> Json:
+        """Before each use of a tool of `WATCHED`: whether it has to be asked for, whatever Claude Code thinks of it.
+
+        It runs commands that it takes for harmless unasked, and tools that were free when the session began. Where the
+        mode does not allow them by itself, that is for the host to say.
+        """
+        shell = given.get("tool_name") == SHELL
+        if self.mode == "autonomy" or (self.mode == "act" and not shell):
+            return {}
+        reason = f"the session's mode is {self.mode}"
+        said = {"hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": reason}
+        return {"hookSpecificOutput": said}
+
+
+def _asked(question: Mapping[str, Any]) -> Asked:
+    options: Sequence[Json] = question.get("options") or ()
+    return Asked(
+        question=question.get("question") or "",
+        header=question.get("header") or "",
+        options=[Choice(option.get("label") or "", option.get("description") or "") for option in options],
+        several=bool(question.get("multiSelect")),
+    )
