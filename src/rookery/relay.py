@@ -13,6 +13,9 @@ Flags = dict[str, str | bool]
 SESSION_MARK = "ROOKERY_SESSION"
 """In the environment of every process that runs for an agent's session."""
 
+SESSION_KEY = "ROOKERY_SESSION_KEY"
+"""Where `--attach` finds the key of the session. A command line can be read by everybody on the machine."""
+
 FLAGS: dict[str, tuple[bool, str]] = {
     "--issue-id": (True, "The issue that this session works on."),
     "--db": (True, "The database; a server on another database is not used."),
@@ -28,9 +31,13 @@ FLAGS: dict[str, tuple[bool, str]] = {
     "--source": (True, "What started the session, such as agent, slack or web (which counts for people only)."),
     "--scheduler": (False, "The session was started by a schedule, so some tools are blocked."),
     "--as-owner": (False, "Act as the owner of the home folder, with all tools."),
+    "--attach": (False, "Act in the session whose key is in $ROOKERY_SESSION_KEY, with what it is held to."),
     "--home": (True, "The home folder of Rookery; $ROOKERY_HOME or ~/.rookery if absent."),
     "--direct": (False, "Serve in this process even if a server is running."),
 }
+
+BESIDE_ATTACH = frozenset({"attach", "db", "direct", "home"})
+"""The session says all else about itself."""
 
 
 class UsageError(Exception):
@@ -57,6 +64,18 @@ def parse_flags(arguments: list[str]) -> Flags:
     return flags
 
 
+def with_key(flags: Flags, key: str | None) -> Flags:
+    """The flags with the session's key in place of a bare `--attach`."""
+    if not flags.get("attach"):
+        return flags
+    other = next((name for name in flags if name not in BESIDE_ATTACH), None)
+    if other is not None:
+        raise UsageError(f"--{other.replace('_', '-')} cannot be beside --attach: the session itself says it")
+    if not key:
+        raise UsageError(f"--attach needs the key of a session in ${SESSION_KEY}")
+    return {**flags, "attach": key}
+
+
 def home_path(flags: Flags) -> str:
     """The absolute home folder: --home, else $ROOKERY_HOME, else ~/.rookery."""
     home = flags.get("home") or os.environ.get("ROOKERY_HOME") or "~/.rookery"
@@ -75,8 +94,10 @@ def socket_path(home: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Serve one MCP session on stdin and stdout until the client ends it; returns the exit code."""
+    # Nothing that this process starts has to know it.
+    key = os.environ.pop(SESSION_KEY, None)
     try:
-        flags = parse_flags(arguments)
+        flags = with_key(parse_flags(arguments), key)
         # A closed descriptor's number would be given to the socket.
         if sys.stdin is None or sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise UsageError("stdin and stdout must be open")

@@ -62,7 +62,7 @@ async def _run(words: Sequence[str], folder: str, limit_s: float, keep: int, mor
     # A pipe of our own, since asyncio takes a process for running while anybody holds one of its pipes open.
     ours, theirs = os.pipe()
     leash, hand = os.pipe()
-    tail = _Tail(keep)
+    tail = Tail(keep)
     reading = asyncio.create_task(tail.read(ours))
     try:
         process = await asyncio.create_subprocess_exec(
@@ -89,7 +89,7 @@ async def _run(words: Sequence[str], folder: str, limit_s: float, keep: int, mor
     except TimeoutError:
         late = True
     finally:
-        _kill_group(process.pid)
+        kill_group(process.pid)
         os.close(hand)
         await process.wait()
         await asyncio.to_thread(end_marked, mark)
@@ -101,12 +101,13 @@ async def _run(words: Sequence[str], folder: str, limit_s: float, keep: int, mor
     return Ran(process.returncode == 0, tail.text or f"exit code {process.returncode}", process.returncode)
 
 
-def _kill_group(group: int) -> None:
+def kill_group(group: int) -> None:
+    """End every process of the group; nothing if there is none."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 
 
-class _Tail:
+class Tail:
     """The end of a stream, however much comes."""
 
     def __init__(self, keep: int) -> None:

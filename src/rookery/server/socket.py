@@ -15,10 +15,11 @@ from rookery import __version__
 from rookery.core.errors import ConfigurationError, RookeryError
 from rookery.lifecycle.session_mark import in_session, visible
 from rookery.relay import socket_path
+from rookery.server.attach import open_launched
 from rookery.server.hub import Hub
-from rookery.server.launch import NO_PERSON, Flags, binding_from, database_url, same_database, warn_of_lost_tools
+from rookery.server.launch import NO_PERSON, Flags, database_url, same_database, warn_of_lost_tools
 from rookery.server.serve import serve_session
-from rookery.server.session import Session, open_session
+from rookery.server.session import Session
 
 if TYPE_CHECKING:
     from rookery.app import Platform
@@ -166,6 +167,6 @@ class SocketDoor:
         db = flags.get("db")
         if isinstance(db, str) and not same_database(database_url(db, cwd), self._platform.settings.database_url):
             raise Refused("the server of this home uses another database", fallback=True)
-        session = await open_session(self._platform, binding_from(flags, self._platform.registry, cwd))
+        session = await open_launched(self._platform, flags, cwd)
         warn_of_lost_tools(await session.actor(), self._platform.registry)
         return session

@@ -13,12 +13,12 @@ from rookery.around.logs import configure_logs
 from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError, RookeryError
 from rookery.relay import complain, home_path
+from rookery.server.attach import open_launched
 from rookery.server.hub import Hub
-from rookery.server.launch import Flags, binding_from, database_url, only_owner, warn_of_lost_tools, working_folder
+from rookery.server.launch import Flags, database_url, only_owner, warn_of_lost_tools, working_folder
 from rookery.server.loop import run, settle_memory
 from rookery.server.mcp import make_server
 from rookery.server.serve import serve_session
-from rookery.server.session import open_session
 from rookery.settings import load_settings
 
 
@@ -62,7 +62,7 @@ async def _serve(flags: Flags, fd_in: int, fd_out: int) -> int:
         raise ConfigurationError(f"{where} cannot be used: {reason}", hint="rookery doctor looks at it") from error
     try:
         hub = Hub(platform)
-        session = await open_session(platform, binding_from(flags, platform.registry, cwd))
+        session = await open_launched(platform, flags, cwd)
         warn_of_lost_tools(await session.actor(), platform.registry)
         settle_memory()
         reader, writer = await _open_reader(fd_in), await _open_writer(fd_out)
