@@ -20,6 +20,7 @@ from benchmarks import (
     remember,
     report,
     retrieval,
+    sessions,
     startup,
     stdio_calls,
     tracker,
@@ -41,6 +42,7 @@ GROUPS = {
     "retrieval": retrieval.run,
     "jobs": jobs.run,
     "code": code.run,
+    "sessions": sessions.run,
 }
 OUTPUT = ROOT / "build" / "bench"
 

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from rookery import __version__
 from rookery.core.errors import RookeryError, Unauthorized
 from rookery.server.a2a import a2a_routes
+from rookery.server.api import Api
 from rookery.server.attestations import attestation_routes
 from rookery.server.auth import Authenticator, protected_resource_metadata
 from rookery.server.hooks import HOOKS, hook_routes
@@ -70,6 +71,7 @@ class WebApp:
         self._guard = Guard(platform.settings)
         path = platform.settings.http_path
         self._paths = frozenset({path, f"{path}/"}) if endpoint is not None else frozenset[str]()
+        self._api = Api(platform, authenticator)
         well_known = "/.well-known/oauth-protected-resource"
         self._pages = Starlette(
             routes=[
@@ -82,8 +84,13 @@ class WebApp:
                 *attestation_routes(platform),
                 *hook_routes(platform),
                 *a2a_routes(platform, authenticator),
+                *self._api.routes(),
             ]
         )
+
+    async def close(self) -> None:
+        """End what clients keep open."""
+        await self._api.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
