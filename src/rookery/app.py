@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import Any
 
 from rookery.around import audit
 from rookery.around.approval import ApprovalGate
@@ -26,7 +27,6 @@ from rookery.domains.memory.file_notes import ProfileNotes
 from rookery.domains.memory.recalls import close_recalls
 from rookery.domains.tracker.binding import TrackerIssues
 from rookery.embedding.embedder import load_embedder, once
-from rookery.identity.renewing import Renewal
 from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.jobs.kinds import Kind
@@ -35,9 +35,10 @@ from rookery.ledger.rates import enforce
 from rookery.lifecycle.sessions import Runtime
 from rookery.plugins import load_domains
 from rookery.repute.heard import Heard
-from rookery.runtimes.scripted import Scripted
+from rookery.runtimes.known import known_runtimes
 from rookery.sealing.key_table import refuse_other_key
 from rookery.sealing.keyring import load_keyring
+from rookery.sessions.manager import AgentSessions
 from rookery.settings import Settings
 
 
@@ -60,10 +61,6 @@ class Platform:
         """Finish what is under way and let go of the database."""
         close_recalls(self.calls)
         self.database.close()
-
-
-def _runtime(settings: Settings) -> Runtime | None:
-    return Scripted() if settings.runtime == "scripted" else None
 
 
 def _sealing() -> Seal:
@@ -112,27 +109,6 @@ def make_platform(
     metrics, events = Metrics(), Events()
     budgets = CreditLimit() if settings.credits_hard_stop else None
     around = (RateLimit(settings.rate_calls_per_minute), metrics)
-    calls = Calls(
-        domains.registry,
-        database,
-        around,
-        events,
-        facts={
-            "port": settings.port,
-            "home": settings.home,
-            "network": settings.network,
-            "keyring": keyring,
-            "hide_keys": settings.memory_hide_keys,
-            "embedder": once(load_embedder),
-            "settings": settings,
-            "budgets": budgets,
-            "ledger": ledger_of(settings, database),
-            "runtime": runtime or _runtime(settings),
-        },
-        span=span,
-        open_storage=TableStorage,
-        gate=ApprovalGate(settings.approval_hold_s),
-    )
     resolver = Resolver(
         domains.registry,
         domains.services | settings.services,
@@ -143,10 +119,29 @@ def make_platform(
         notes=ProfileNotes(keyring),
         budgets=budgets,
     )
-    if isinstance(calls.facts["runtime"], Scripted):
-        calls.facts["runtime"].calls = calls
-        calls.facts["runtime"].renew = Renewal(database, resolver)
-    return Platform(
+    facts: dict[str, Any] = {
+        "port": settings.port,
+        "home": settings.home,
+        "network": settings.network,
+        "keyring": keyring,
+        "hide_keys": settings.memory_hide_keys,
+        "embedder": once(load_embedder),
+        "settings": settings,
+        "budgets": budgets,
+        "resolver": resolver,
+        "ledger": ledger_of(settings, database),
+    }
+    calls = Calls(
+        domains.registry,
+        database,
+        around,
+        events,
+        facts=facts,
+        span=span,
+        open_storage=TableStorage,
+        gate=ApprovalGate(settings.approval_hold_s),
+    )
+    platform = Platform(
         settings=settings,
         registry=domains.registry,
         database=database,
@@ -158,3 +153,7 @@ def make_platform(
         kinds=domains.kinds,
         hooks=domains.hooks,
     )
+    default = None if settings.runtime == "none" else settings.runtime
+    sessions = AgentSessions(calls, database, resolver, settings, known_runtimes(platform), default)
+    facts |= {"sessions": sessions, "runtime": runtime or (sessions if default is not None else None)}
+    return platform

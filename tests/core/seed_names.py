@@ -24,7 +24,7 @@ UNSERVED = {name: service for name, service in CONDITIONAL.items() if service ==
 
 # What the product adds to the default set beyond the seeds.
 ADDITIONS = frozenset({
-    "ping", "get_server_info", "forget_memory", "promote_memory", "check_answer",
+    "ping", "get_server_info", "get_session_count", "forget_memory", "promote_memory", "check_answer",
     "get_work_task", "list_work_tasks", "cancel_work_task", "get_costs", "read_inbox", "acknowledge_message",
     "record_health_snapshot", "collect_health",
 })  # fmt: skip

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.warm import run
+
 ROOT = Path(__file__).parents[2]
 TOOL = '''
 from rookery.core.context import Context
@@ -142,14 +144,8 @@ def install(folder: Path, source: str, *, name: str = "weather", module: str = "
 
 def start(folder: Path, home: Path, *options: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(folder), str(ROOT / "src")])
-    return subprocess.run(
-        [sys.executable, "-c", START, str(home), *options],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = [sys.executable, "-c", START, str(home), *options]
+    return run(command, env={**os.environ, "PYTHONPATH": path}, limit_s=60)
 
 
 @pytest.fixture

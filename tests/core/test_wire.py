@@ -49,15 +49,17 @@ def test_that_a_text_must_not_be_empty_is_not_sent_and_a_longer_minimum_is() -> 
 
 
 def test_limits_of_which_whoever_goes_beyond_is_told_are_not_sent() -> None:
-    for limit in ({"maxLength": 9}, {"minimum": 0}, {"minimum": 1}):
+    for limit in ({"maxLength": 9}, {"maxItems": 9}, {"minimum": 0}, {"minimum": 1}, {"maximum": 1_000_000}):
         assert wire_form(replace(ping, input_schema=field(**limit)))["inputSchema"] == field()
-    for limit in ({"minimum": 2}, {"maximum": 9}):
+    for limit in ({"minimum": 2}, {"maximum": 9}, {"maximum": 999_999}, {"minItems": 1}):
         assert wire_form(replace(ping, input_schema=field(**limit)))["inputSchema"] == field(**limit)
 
 
 def test_that_a_result_is_an_object_goes_without_saying() -> None:
-    assert "outputSchema" not in wire_form(replace(ping, output_schema={"type": "object"}))
-    assert "outputSchema" in wire_form(replace(ping, output_schema={"type": "object", "properties": {}}))
+    for outline in ({"type": "object"}, {"type": "object", "properties": {}}):
+        assert "outputSchema" not in wire_form(replace(ping, output_schema=outline))
+    told = {"type": "object", "properties": {"status": {}}}
+    assert wire_form(replace(ping, output_schema=told))["outputSchema"] == told
 
 
 def test_nested_arguments_are_shown_in_the_same_way() -> None:

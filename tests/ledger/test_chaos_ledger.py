@@ -1,6 +1,5 @@
 """64 clients at once, and processes killed at any moment: the history explains every credit, and none is lost."""
 
-import os
 import random
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 from tests.ledger import till
 from tests.ledger.books import Books
 from tests.platform_fixtures import Fleet
+from tests.warm import start
 
 ROOT = Path(__file__).parents[2]
 PROCESSES, CLIENTS = 4, 16
@@ -27,9 +27,7 @@ class Tills:
 
     def __init__(self, url: str, home: Path) -> None:
         command = [sys.executable, "-m", "tests.ledger.till_process", url, str(home), str(CLIENTS)]
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
-        )
+        self._process = start(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.did: set[str] = set()
         self._told: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)

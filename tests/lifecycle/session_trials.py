@@ -16,10 +16,10 @@ from rookery.jobs.store import Jobs
 from rookery.lifecycle.run_tables import agent_runs
 from rookery.lifecycle.session_runs import Task, Unwanted, run_session
 from rookery.lifecycle.sessions import Outcome
-from rookery.runtimes.scripted import Scripted
 from tests.jobs.working import running_worker, settled
 from tests.ledger.books import Books
 from tests.platform_fixtures import Fleet
+from tests.sessions.stage import use_sessions
 
 LIMIT_S = 30.0
 
@@ -108,7 +108,7 @@ class Trials:
         self.fleet = fleet
         self.database = fleet.platform.database
         self.books = Books(self.database)
-        self.use(Scripted(fleet.platform.calls))
+        use_sessions(fleet.platform)
 
     def use(self, runtime: Any) -> None:
         cast("dict[str, Any]", self.fleet.platform.calls.facts)["runtime"] = runtime

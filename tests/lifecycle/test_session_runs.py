@@ -33,7 +33,7 @@ async def test_a_session_that_ends_is_a_run_with_all_that_is_known(trials: Trial
     assert (run.status, run.error, run.kind, run.turns, run.cost_micros) == ("succeeded", None, "work", 3, 500_000)
     assert (run.agent, run.project_id, run.issue_id) == (actor.agent, actor.project, issue)
     assert (run.key, run.attempt) == (f"trial:{run.job_id}", 1)
-    assert run.session.startswith("ses-")
+    assert run.session == run.key
     assert run.created_ms == run.started_ms <= run.ended_ms
     assert (run.base_ms, run.deadline_ms - run.started_ms) == (1_800_000, 1_800_000)
 

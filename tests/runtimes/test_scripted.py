@@ -1,16 +1,18 @@
 """Agents that obey a script: for tests and the demo."""
 
-import asyncio
-import time
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rookery.lifecycle.sessions import Outcome, Runtime, Session
-from rookery.runtimes.scripted import Scripted
+from rookery.lifecycle.sessions import Outcome
+from rookery.sessions.port import Permission
 from tests.domains.work.workshop import git, make_repository
 from tests.platform_fixtures import Fleet
+from tests.runtimes.playing import Person, play, start, turn
+
+pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
@@ -18,14 +20,6 @@ def fleet(tmp_path: Path, make_fleet: Callable[..., Fleet]) -> Fleet:
     return make_fleet(f"sqlite:///{tmp_path / 'rookery.db'}", extra={})
 
 
-async def play(fleet: Fleet, *script: str, cwd: Path | None = None, **how: object) -> Outcome:
-    runtime: Runtime = Scripted(fleet.platform.calls)
-    folder = None if cwd is None else str(cwd)
-    session = await runtime.start_session(fleet.actor(), "\n".join(script), key="k", cwd=folder, **how)  # type: ignore[arg-type]
-    return await session.wait()
-
-
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("script", "error"),
     [
@@ -38,10 +32,11 @@ async def play(fleet: Fleet, *script: str, cwd: Path | None = None, **how: objec
         ("!wait long", "could not convert string to float: 'long'"),
         ("!call ping [1]", "!call ping: the arguments are no JSON object"),
         ("!call ping {", "!call ping: the arguments are no JSON object"),
+        ("!use Bash 7", "!use Bash: the arguments are no JSON object"),
         ("!spend 3", "the budget of 2 dollars is used up"),
     ],
 )
-async def test_what_cannot_be_done_ends_the_session(fleet: Fleet, tmp_path: Path, script: str, error: str) -> None:
+async def test_what_cannot_be_done_ends_the_turn(fleet: Fleet, tmp_path: Path, script: str, error: str) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "link").symlink_to(tmp_path)
@@ -49,19 +44,22 @@ async def test_what_cannot_be_done_ends_the_session(fleet: Fleet, tmp_path: Path
     assert (outcome.status, outcome.output, outcome.error) == ("failed", "hello", error)
 
 
-@pytest.mark.anyio
-async def test_without_a_folder_or_a_platform_nothing_can_be_written_or_called(fleet: Fleet) -> None:
+@pytest.mark.parametrize("script", ["!wait nan", "!wait -1", "!wait inf", "!spend nan", "!spend -5", "!spend inf"])
+async def test_what_is_no_time_and_no_money_ends_the_script_and_not_the_server(fleet: Fleet, script: str) -> None:
+    outcome = await play(fleet, script, budget_usd=1.0)
+    assert (outcome.status, outcome.cost_usd) == ("failed", 0.0)
+    assert "is no number from 0" in outcome.error
+
+
+async def test_without_a_folder_nothing_can_be_written(fleet: Fleet) -> None:
     assert (await play(fleet, "!write a b")).error == "this session has no folder"
-    session = await Scripted().start_session(fleet.actor(), "!call ping", key="k")
-    assert (await session.wait()).error == "this runtime was given no platform to call"
 
 
-@pytest.mark.anyio
-async def test_a_prompt_without_a_script_is_said_back(fleet: Fleet) -> None:
-    assert await play(fleet, "what is", " !say this") == Outcome("done", output="what is\n !say this")
+@pytest.mark.parametrize("prompt", ["what is\n !say this", "- tea\n- milk", "[1, 2]", "- {a: 1, b: 2}", "[", ""])
+async def test_a_prompt_without_a_script_is_said_back(fleet: Fleet, prompt: str) -> None:
+    assert await play(fleet, prompt) == Outcome("done", output=prompt)
 
 
-@pytest.mark.anyio
 async def test_files_are_written_and_committed(fleet: Fleet, tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "shop")
     script = ["!write deep/a.txt one\\ntwo", "!append deep/a.txt three", "!commit add a", "!commit nothing", "!spend 1"]
@@ -70,52 +68,98 @@ async def test_files_are_written_and_committed(fleet: Fleet, tmp_path: Path) -> 
     assert git(folder, "log", "--format=%an %s").splitlines() == ["default add a", "Ada first"]
 
 
-@pytest.mark.anyio
-async def test_tools_are_called_with_the_actors_rights_and_a_refusal_is_said(fleet: Fleet) -> None:
-    outcome = await play(fleet, "!call ping", "!call create_agent {}", "!say end")
-    first, second, third = outcome.output.split("\n")
+async def test_tools_are_called_through_the_door_of_every_agent_and_a_refusal_is_said(fleet: Fleet) -> None:
+    person = Person()
+    outcome = await play(fleet, "!call ping", "!call create_agent {}", "!call nothing", "!say end", person=person)
+    first, second, third, fourth = outcome.output.split("\n")
     assert first.startswith("ping: ")
     assert second.startswith("create_agent was refused: PERMISSION_DENIED")
-    assert (third, outcome.status) == ("end", "done")
+    assert third.startswith("nothing was refused: NOT_FOUND")
+    assert (fourth, outcome.status) == ("end", "done")
+    assert [use.tool for use in person.uses] == ["mcp__rookery__ping"]
 
 
-@pytest.mark.anyio
+async def test_what_a_person_denies_is_not_called(fleet: Fleet) -> None:
+    person = Person(Permission(False, "not today"))
+    events = await turn(await start(fleet, person), "!call ping", "!use Bash {}")
+    assert events[-1].data["output"] == "ping was refused: not today\nBash was refused: not today"
+    assert [event.data["is_error"] for event in events if event.name == "tool_result"] == [True, True]
+
+
+@pytest.mark.parametrize("form", [json.dumps, None])
+async def test_a_script_may_be_a_list_of_steps_as_json_or_yaml(
+    fleet: Fleet, form: Callable[[object], str] | None
+) -> None:
+    steps = [
+        {"say": "hello"},
+        {"call": {"tool": "ping", "arguments": {}}},
+        {"call": "ping"},
+        {"use": {"tool": "Bash", "input": {"command": "ls"}}},
+        {"ask": {"question": "Which?", "options": ["this", "that"]}},
+        {"wait": 0},
+        {"spend": 0.5},
+    ]
+    written = """- say: hello
+- call: {tool: ping, arguments: {}}
+- call: ping
+- use: {tool: Bash, input: {command: ls}}
+- ask:
+    question: Which?
+    options: [this, that]
+- wait: 0
+- spend: 0.5
+"""
+    person = Person(answer="that")
+    events = await turn(await start(fleet, person), form(steps) if form is not None else written)
+    data = events[-1].data
+    assert (data["reason"], data["turns"], data["cost_usd"]) == ("completed", 7, 0.5)
+    assert data["output"].splitlines()[-1] == "answered: that"
+    assert [use.tool for use in person.uses] == ["mcp__rookery__ping", "mcp__rookery__ping", "Bash"]
+    assert person.uses[-1].input == {"command": "ls"}
+    assert [choice.label for choice in person.questions[0].options] == ["this", "that"]
+
+
+async def test_everything_that_happens_is_told(fleet: Fleet) -> None:
+    events = await turn(
+        await start(fleet, servers={"tracker": {"command": "t"}}), "!think hm", "!task tea", "!call ping"
+    )
+    assert [event.name for event in events] == [
+        *("session_status", "thinking_delta", "task_update"),
+        *("tool_call_start", "tool_call_end", "tool_result", "done"),
+    ]
+    status, result = events[0].data, events[5].data
+    assert [(server["name"], server["status"]) for server in status["servers"]] == [
+        ("rookery", "connected"),
+        ("tracker", "failed"),
+    ]
+    assert (result["call_id"], result["structured"]["status"]) == (events[3].data["call_id"], "pong")
+
+
 async def test_turns_are_counted(fleet: Fleet) -> None:
     assert (await play(fleet, "!say a", "!say b", max_turns=2)).status == "done"
     outcome = await play(fleet, "!say a", "!say b", "!say c", max_turns=2)
     assert (outcome.status, outcome.output, outcome.error) == ("failed", "a\nb", "not done after 2 turns")
 
 
-@pytest.mark.anyio
-async def test_while_a_session_lives_its_key_means_that_one(fleet: Fleet) -> None:
-    runtime = Scripted(fleet.platform.calls)
-    first: Session = await runtime.start_session(fleet.actor(), "!wait 60", key="k")
-    same = await runtime.start_session(fleet.actor(), "!say other", key="k")
-    other = await runtime.start_session(fleet.actor(), "!say other", key="l")
-    assert (same.id, other.id != first.id) == (first.id, True)
-    assert (await other.wait()).output == "other"
-    await first.stop()
-    again = await runtime.start_session(fleet.actor(), "!say again", key="k")
-    assert again.id != first.id
-    assert (await again.wait()).output == "again"
+async def test_an_interrupted_script_is_over_and_the_next_one_is_played(fleet: Fleet) -> None:
+    agent = await start(fleet)
+    await agent.send("!say a\n!spend 0.5\n!wait 600")
+    told = agent.events()
+    while (await anext(told)).name != "text_delta":
+        pass
+    await agent.interrupt()
+    (ended,) = [event async for event in told]
+    assert (ended.data["reason"], ended.data["output"], agent.alive) == ("interrupted", "a", True)
+    assert (await turn(agent, "!say b"))[-1].data["output"] == "b"
 
 
-@pytest.mark.anyio
-async def test_a_stopped_session_has_failed_for_everyone_who_waits(fleet: Fleet) -> None:
-    session = await Scripted().start_session(fleet.actor(), "!wait 600", key="k")
-    waiting = [asyncio.create_task(session.wait()) for _ in range(2)]
-    started = time.monotonic()
-    await session.stop()
-    assert await asyncio.gather(*waiting) == [Outcome("failed", error="stopped", turns=0)] * 2
-    assert await session.wait() == Outcome("failed", error="stopped", turns=0)
-    await session.stop()
-    assert time.monotonic() - started < 10
-
-
-@pytest.mark.anyio
-async def test_whoever_stops_waiting_does_not_stop_the_session(fleet: Fleet) -> None:
-    session = await Scripted().start_session(fleet.actor(), "!wait 0.05\n!say done", key="k")
-    waiting = asyncio.create_task(session.wait())
-    await asyncio.sleep(0)
-    waiting.cancel()
-    assert (await session.wait()).output == "done"
+async def test_a_stopped_agent_says_what_it_has_cost(fleet: Fleet) -> None:
+    agent = await start(fleet)
+    await agent.send("!spend 0.5\n!say so far\n!wait 600")
+    told = agent.events()
+    while (await anext(told)).name != "text_delta":
+        pass
+    await agent.stop()
+    await agent.stop()
+    (ended,) = [event async for event in told]
+    assert (ended.data["reason"], ended.data["cost_usd"], agent.alive) == ("stopped", 0.5, False)

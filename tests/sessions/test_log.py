@@ -9,12 +9,15 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rookery.core.errors import DatabaseError, NotFound, ServiceUnavailable
+from rookery.core.errors import AuditUnavailable, DatabaseError, NotFound, ServiceUnavailable
+from rookery.db.database import Database
+from rookery.db.postgres import PostgresDatabase
 from rookery.lifecycle.run_events import MAX_PAYLOAD
 from rookery.lifecycle.run_tables import run_events
 from rookery.sessions import log as session_log
 from rookery.sessions.events import SessionEvent
-from rookery.sessions.log import Kept, SessionLog
+from rookery.sessions.log import SessionLog
+from rookery.sessions.writing import Kept
 from tests.platform_fixtures import Fleet
 from tests.sessions.kept import line, opened, rows, run_of, text
 
@@ -101,31 +104,197 @@ async def test_a_reader_in_another_process_sees_everything_too(fleet: Fleet, mak
     await writing.close()
 
 
+class Trouble:
+    """A database that refuses to write as long as it is told to. `tries` counts what it was asked for."""
+
+    def __init__(self, database: Database, monkeypatch: pytest.MonkeyPatch, after: bool = False) -> None:
+        self.error: Exception | None = None
+        self.tries = 0
+        self._after = after
+        self._change = database.change
+        monkeypatch.setattr(database, "change", self._refuse)
+        monkeypatch.setattr(session_log, "AGAIN_S", 0.01)
+
+    async def _refuse(self, work: Callable[[Any], Any]) -> Any:
+        self.tries += 1
+        for _ in range(5):
+            await asyncio.sleep(0)
+        done = await self._change(work) if self._after or self.error is None else None
+        if self.error is not None:
+            raise self.error
+        return done
+
+
+FULL = DatabaseError("database or disk is full")
+
+
 async def test_events_wait_while_the_database_takes_none(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    database, session, run = fleet.platform.database, opened(fleet), run_of(fleet)
-    monkeypatch.setattr(session_log, "AGAIN_S", 0.01)
-    log, full = SessionLog(database), True
-    change = database.change
-
-    async def refuse(work: Callable[[Any], Any]) -> Any:
-        if full:
-            raise DatabaseError("database or disk is full")
-        return await change(work)
-
-    monkeypatch.setattr(database, "change", refuse)
+    session, run = opened(fleet), run_of(fleet)
+    log, trouble = SessionLog(fleet.platform.database), Trouble(fleet.platform.database, monkeypatch)
+    trouble.error = FULL
     log.put("default", session.id, run, line("a"))
-    with pytest.raises(DatabaseError, match="disk is full"):
-        await log.flush(session.id)
-    log.put("default", session.id, run, line("b"))
+    for said_too in ("b", "c"):
+        with pytest.raises(DatabaseError, match="disk is full"):
+            await log.flush(session.id)
+        log.put("default", session.id, run, line(said_too))
     with pytest.raises(DatabaseError, match="disk is full"):
         await log.flush(session.id)
     assert log.trouble == "database or disk is full"
-    monkeypatch.setattr(session_log, "MOST_WAITING", 2)
-    with pytest.raises(ServiceUnavailable, match="disk is full"):
-        log.put("default", session.id, run, line("c"))
-    full = False
-    assert said(await read(log, session.id, 2)) == "ab"
+    for limit, much in (("MOST_WAITING", 2), ("MOST_CHARACTERS", 2)):
+        with monkeypatch.context() as patch:
+            patch.setattr(session_log, limit, much)
+            with pytest.raises(ServiceUnavailable, match="disk is full"):
+                log.put("default", session.id, run, line("d"))
+    trouble.error = None
+    assert said(await read(log, session.id, 3)) == "abc"
     assert log.trouble is None
+    await log.close()
+
+
+async def test_a_database_that_takes_nothing_is_not_tried_for_each_session(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions, run = [opened(fleet) for _ in range(10)], run_of(fleet)
+    log, trouble = SessionLog(fleet.platform.database), Trouble(fleet.platform.database, monkeypatch)
+    trouble.error = FULL
+    for session in sessions:
+        log.put("default", session.id, run, line("x"))
+    with pytest.raises(DatabaseError):
+        await log.flush(sessions[-1].id)
+    assert trouble.tries == 1
+    trouble.error = None
+    for session in sessions:
+        assert said(await read(log, session.id, 1)) == "x"
+    await log.close()
+
+
+async def test_what_was_written_although_nobody_was_told_is_not_written_twice(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, run = opened(fleet), run_of(fleet)
+    log = SessionLog(fleet.platform.database)
+    for known in (0, 3):
+        with monkeypatch.context() as patch:
+            trouble = Trouble(fleet.platform.database, patch, after=True)
+            trouble.error = AuditUnavailable("the answer was lost")
+            log.put("default", session.id, run, line("a"), text("b"), text("c"))
+            with pytest.raises(AuditUnavailable):
+                await log.flush(session.id)
+            log.put("default", session.id, run, text("d"))
+            trouble.error = None
+            assert said(await read(log, session.id, known + 3, after=known)) == "abcd"
+    assert rows(fleet, lambda sessions: sessions.of(session.id)).event_count == 6
+    await log.close()
+
+
+async def test_a_flush_never_says_kept_of_what_is_not(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, run = opened(fleet), run_of(fleet)
+    log, trouble = SessionLog(fleet.platform.database), Trouble(fleet.platform.database, monkeypatch)
+    trouble.error = FULL
+    log.put("default", session.id, run, line("a"))
+    first = asyncio.create_task(log.flush(session.id))
+    while not log._busy:
+        await asyncio.sleep(0)
+    log.put("default", session.id, run, line("b"))
+    second = asyncio.create_task(log.flush(session.id))
+    for flushing in (first, second):
+        with pytest.raises(DatabaseError):
+            await flushing
+    trouble.error = None
+    assert said(await read(log, session.id, 2)) == "ab"
+    await log.close()
+
+
+async def test_what_is_being_written_when_the_log_is_closed_is_kept(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, run = opened(fleet), run_of(fleet)
+    log, change, under_way = SessionLog(fleet.platform.database), fleet.platform.database.change, asyncio.Event()
+
+    async def slow(work: Callable[[Any], Any]) -> Any:
+        under_way.set()
+        await asyncio.sleep(0.05)
+        return await change(work)
+
+    monkeypatch.setattr(fleet.platform.database, "change", slow)
+    log.put("default", session.id, run, line("last words"))
+    await under_way.wait()
+    await log.close()
+    with pytest.raises(ServiceUnavailable):
+        log.put("default", session.id, run, line("too late"))
+    assert said(await read(SessionLog(fleet.platform.database), session.id, 1)) == "last words"
+
+
+async def test_what_cannot_be_kept_takes_no_other_event_along(fleet: Fleet) -> None:
+    log, session, run = SessionLog(fleet.platform.database), opened(fleet), run_of(fleet)
+    bad = SessionEvent("tool_result", {"call_id": "c", "image": b"\x89PNG"})
+    log.put("default", session.id, run, line("a"), bad, SessionEvent("done", {"reason": "completed"}))
+    kept = await read(log, session.id, 3)
+    assert [event.name for event in kept] == ["system", "system", "done"]
+    assert "tool_result cannot be recorded" in kept[1].data["text"]
+    await log.close()
+
+
+async def test_who_has_seen_all_asks_the_database_for_nothing(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, session, run = SessionLog(fleet.platform.database), opened(fleet), run_of(fleet)
+    looks, look = list[int](), session_log.kept_after
+
+    def counted(tx: Any, tenant: str, session_id: str, after: int) -> list[Kept]:
+        looks.append(after)
+        return look(tx, tenant, session_id, after)
+
+    monkeypatch.setattr(session_log, "kept_after", counted)
+    reading = asyncio.create_task(read(log, session.id, 11))
+    log.put("default", session.id, run, line("0"))
+    await log.flush(session.id)
+    for number in range(1, 11):
+        log.put("default", session.id, run, line(f"{number}"))
+        await log.flush(session.id)
+    assert len(await reading) == 11
+    assert len(looks) <= 3
+    await log.close()
+
+
+async def test_much_is_read_in_parts(fleet: Fleet) -> None:
+    log, session, run = SessionLog(fleet.platform.database), opened(fleet), run_of(fleet)
+    for _ in range(4):
+        log.put("default", session.id, run, *(line("x" * 200_000) for _ in range(5)))
+        await log.flush(session.id)
+    following, sizes = SessionLog(fleet.platform.database).follow("default", session.id), list[int]()
+    while sum(sizes) < 20:
+        some = await anext(following)
+        sizes.append(len(some))
+        assert sum(len(event.data["text"]) for event in some) <= 1_300_000
+    assert (sum(sizes), len(sizes) >= 4) == (20, True)
+    await following.aclose()
+    await log.close()
+
+
+@pytest.mark.parametrize(
+    "how", ["RAISE EXCEPTION 'full' USING ERRCODE = '53100'", "PERFORM pg_terminate_backend(pg_backend_pid())"]
+)
+async def test_nothing_is_lost_on_a_full_disk_or_a_cut_connection(
+    fleet: Fleet, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = fleet.platform.database
+    if not isinstance(database, PostgresDatabase):
+        pytest.skip("the triggers are PostgreSQL's")
+    monkeypatch.setattr(session_log, "AGAIN_S", 0.05)
+    log, session, run = SessionLog(database), opened(fleet), run_of(fleet)
+
+    def spoil(tx: Any) -> None:
+        body = f"CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {how}; RETURN NEW; END $$"
+        tx.run(sa.text(body))
+        tx.run(sa.text("CREATE TRIGGER spoil BEFORE INSERT ON run_events FOR EACH ROW EXECUTE FUNCTION spoil()"))
+
+    database.direct(spoil, write=True)
+    log.put("default", session.id, run, line("a"))
+    with pytest.raises(DatabaseError):
+        await log.flush(session.id)
+    assert log.trouble is not None
+    log.put("default", session.id, run, line("b"))
+    database.direct(lambda tx: tx.run(sa.text("DROP TRIGGER spoil ON run_events")), write=True)
+    assert said(await read(log, session.id, 2)) == "ab"
     await log.close()
 
 

@@ -1,12 +1,14 @@
 """Sessions and their messages as they are kept, on SQLite and on PostgreSQL."""
 
+import asyncio
+
 import pytest
 import sqlalchemy as sa
 
 from rookery.core.errors import Conflict, NotFound, ValidationFailed
 from rookery.jobs.tables import jobs
 from rookery.lifecycle.sessions import Outcome
-from rookery.sessions.store import MAX_QUEUED, MAX_TEXT, binding_of, of_pass
+from rookery.sessions.store import MAX_QUEUED, MAX_TEXT, Row, SessionRows, binding_of, of_pass
 from rookery.sessions.tables import agent_sessions
 from tests.platform_fixtures import Fleet
 from tests.sessions.kept import opened, rows
@@ -53,7 +55,7 @@ def test_an_ended_session_takes_nothing_more_and_drops_what_waits(fleet: Fleet) 
     ):
         with pytest.raises(Conflict, match="has ended"):
             rows(fleet, wish)
-    assert rows(fleet, lambda sessions: sessions.began(session.id, "run-1")) is None
+    assert rows(fleet, lambda sessions: sessions.began(session, "run-1")) is None
     left = fleet.platform.database.direct(
         lambda tx: tx.all(sa.select(jobs.c.state).where(jobs.c.kind == "sessions.turn"))
     )
@@ -66,8 +68,8 @@ def test_messages_wait_in_their_order_and_the_same_id_adds_nothing(fleet: Fleet)
     assert [each.position for each in sent] == [0, 1, 2]
     again = rows(fleet, lambda sessions: sessions.queue(session.id, "other words", "me", "msg-1"))
     assert (again.message.text, again.position) == ("1", 1)
-    assert rows(fleet, lambda sessions: sessions.take("msg-0")).text == "0"
-    assert rows(fleet, lambda sessions: sessions.take("msg-0")) is None
+    assert rows(fleet, lambda sessions: sessions.take(session.id)).text == "0"
+    assert rows(fleet, lambda sessions: sessions.first(session.id, "taken")).id == "msg-0"
     rows(fleet, lambda sessions: sessions.end_message("msg-0", "done", "run-1"))
     rows(fleet, lambda sessions: sessions.end_message("msg-0", "lost"))
     assert [row.state for row in rows(fleet, lambda sessions: sessions.messages(session.id))] == [
@@ -91,6 +93,38 @@ def test_a_message_id_belongs_to_one_session(fleet: Fleet) -> None:
         rows(fleet, lambda sessions: sessions.drop(other.id, "msg-x"))
 
 
+def test_two_tenants_may_use_the_same_message_id(fleet: Fleet) -> None:
+    session = opened(fleet)
+    rows(fleet, lambda sessions: sessions.queue(session.id, "ours", "me", "1"))
+    theirs = opened(fleet, "other")
+    assert (
+        rows(fleet, lambda sessions: sessions.queue(theirs.id, "theirs", "them", "1"), "other").message.text == "theirs"
+    )
+    assert rows(fleet, lambda sessions: sessions.message(session.id, "1")).text == "ours"
+
+
+async def test_the_same_message_sent_many_times_at_once_is_queued_once(fleet: Fleet) -> None:
+    session, database = opened(fleet), fleet.platform.database
+    sends = [database.change(lambda tx: SessionRows(tx, "default").queue(session.id, "x", "me", "m")) for _ in range(8)]
+    assert {queued.message.id for queued in await asyncio.gather(*sends)} == {"m"}
+    assert len(rows(fleet, lambda sessions: sessions.messages(session.id))) == 1
+
+
+def test_of_two_that_begin_a_turn_at_once_one_does(fleet: Fleet) -> None:
+    seen = opened(fleet)
+    assert rows(fleet, lambda sessions: sessions.began(seen, "run-1")).run_id == "run-1"
+    assert rows(fleet, lambda sessions: sessions.began(seen, "run-2")) is None
+
+
+def test_a_session_is_found_by_what_its_runtime_calls_it(fleet: Fleet) -> None:
+    session, other = opened(fleet), opened(fleet)
+    for each in (session, other):
+        rows(fleet, lambda sessions, name=each.id: sessions.note(name, native_id="native-1"))
+    rows(fleet, lambda sessions: sessions.note(other.id, native_id=session.id))
+    assert rows(fleet, lambda sessions: sessions.of("native-1")).id == session.id
+    assert rows(fleet, lambda sessions: sessions.of(session.id)).id == session.id
+
+
 def test_only_so_many_messages_wait(fleet: Fleet) -> None:
     session = opened(fleet)
     for number in range(MAX_QUEUED):
@@ -101,7 +135,7 @@ def test_only_so_many_messages_wait(fleet: Fleet) -> None:
 
 def test_what_turns_have_used_adds_up(fleet: Fleet) -> None:
     session = opened(fleet)
-    rows(fleet, lambda sessions: sessions.began(session.id, "run-1"))
+    rows(fleet, lambda sessions: sessions.began(session, "run-1"))
     used = Outcome("done", cost_usd=0.25, turns=2, input_tokens=100, output_tokens=10)
     rows(fleet, lambda sessions: sessions.turn_over(session.id, used))
     row = rows(fleet, lambda sessions: sessions.turn_over(session.id, used, "it broke"))
@@ -113,7 +147,7 @@ def test_what_turns_have_used_adds_up(fleet: Fleet) -> None:
 
 def test_a_turn_that_ends_after_its_session_leaves_it_ended(fleet: Fleet) -> None:
     session = opened(fleet)
-    rows(fleet, lambda sessions: sessions.began(session.id, "run-1"))
+    rows(fleet, lambda sessions: sessions.began(session, "run-1"))
     rows(fleet, lambda sessions: sessions.end(session.id))
     assert rows(fleet, lambda sessions: sessions.turn_over(session.id, Outcome("failed"))).state == "ended"
 
@@ -135,8 +169,9 @@ def test_a_session_is_bound_as_its_agent_was(fleet: Fleet) -> None:
     assert (again.agent, again.project, again.session, again.mode) == (actor.agent, actor.project, session.id, "act")
 
 
-def test_the_pass_of_a_session_is_its_newest_and_ends_with_it(fleet: Fleet) -> None:
+def test_the_pass_of_a_session_is_its_newest_and_counts_in_a_turn_alone(fleet: Fleet) -> None:
     session = opened(fleet)
+    rows(fleet, lambda sessions: sessions.began(session, "run-1"))
     first = rows(fleet, lambda sessions: sessions.new_pass(session.id))
     second = rows(fleet, lambda sessions: sessions.new_pass(session.id))
 
@@ -146,7 +181,7 @@ def test_the_pass_of_a_session_is_its_newest_and_ends_with_it(fleet: Fleet) -> N
 
     assert (found(first), found(second), found("")) == (None, session.id, None)
     assert second not in str(rows(fleet, lambda sessions: sessions.of(session.id)))
-    rows(fleet, lambda sessions: sessions.end(session.id))
+    rows(fleet, lambda sessions: sessions.turn_over(session.id, Outcome("done")))
     assert found(second) is None
 
 
@@ -159,3 +194,21 @@ def test_sessions_are_listed_by_when_they_were_last_active(fleet: Fleet) -> None
     rest = rows(fleet, lambda sessions: sessions.page(10, before=(page[0].active_ms, page[0].id)))
     assert sorted([page[0].id, *(row.id for row in rest)]) == sorted(made)
     assert len(rows(fleet, lambda sessions: sessions.page(10, state="ended"))) == 0
+
+
+def test_a_session_of_a_job_ends_with_its_turn_unless_somebody_joined_in(fleet: Fleet) -> None:
+    def turn(session: Row) -> str:
+        begun = rows(fleet, lambda sessions: sessions.began(session, f"run-{session.turns}"))
+        assert begun is not None
+        return rows(fleet, lambda sessions: sessions.turn_over(session.id, Outcome("done"))).state
+
+    session = opened(fleet, origin="message", id="message:1")
+    assert turn(session) == "ended"
+    again = opened(fleet, origin="message", id="message:1")
+    assert (again.id, again.state, again.ended_ms) == (session.id, "idle", None)
+    rows(fleet, lambda sessions: sessions.queue(session.id, "one more thing", "me"))
+    assert turn(again) == "idle"
+    mine = opened(fleet)
+    assert turn(mine) == "idle"
+    rows(fleet, lambda sessions: sessions.end(mine.id))
+    assert opened(fleet, id=mine.id).state == "ended"

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ USABLE_MS = 2 * HOUR_MS
 FINAL_MS = 10 * MINUTE_MS
 """For so long a no is the answer to the same call; later it may be asked again."""
 MAX_OPEN, MAX_OPENED = 200, 30
-"""So many may wait; so many may be opened within FINAL_MS, whatever became of them."""
+"""So many may wait; so many may be opened within FINAL_MS, whatever became of them but a yes that was used."""
 Row = sa.Row[Any]
 
 _NEWEST = (
@@ -48,6 +49,7 @@ _RECENT = (
         asks.c.agent_id == sa.bindparam("by"),
         asks.c.kind == "approval",
         asks.c.created_ms > DbNow() - sa.bindparam("spell_ms", type_=sa.BigInteger),
+        ~sa.exists().where(approvals.c.ask_id == asks.c.id, approvals.c.used_ms.is_not(None)),
     )
 )
 _USE = (
@@ -74,6 +76,8 @@ class Wanted:
     project_id: str | None
     session: str | None
     unattended: bool
+    follow: Mapping[str, Any] | None = None
+    """The job that the decision leads to: see `NewAsk`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +159,7 @@ class Approvals:
             key=digest_of("approval", wanted.asker, wanted.digest, number),
             batch_key=digest_of("approval", wanted.tool),
             open_for_ms=UNATTENDED_MS if wanted.unattended else ATTENDED_MS,
+            follow=wanted.follow,
         )
         ask, is_new = store.open(new)
         if not is_new:

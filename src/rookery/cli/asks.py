@@ -8,10 +8,10 @@ from rookery.cli.options import given, managing
 from rookery.cli.session import call_as_owner
 from rookery.cli.show import cell, fields, listing
 
-LINE = ["short", "kind", "agent", "waited", "question", "options", "similar"]
+LINE = ["short", "kind", "agent", "session", "waited", "question", "options", "similar"]
 DECIDED = ["short", "status", "kind", "agent", "question", "option", "answer", "answered_by", "via"]
 STATUSES = ("open", "answered", "withdrawn", "expired", "all")
-SHOWN_LINES = 6
+SHOWN_LINES = 20
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 

@@ -24,6 +24,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "issues": ("issues", "Issues of a project, and moving them on."),
     "asks": ("asks", "What agents ask you, and how to answer."),
     "answer": ("asks", "Answer an agent: by the number of an option, or in your own words."),
+    "sessions": ("sessions", "Sessions of agents: open one, talk to it, watch it, end it."),
+    "transcripts": ("transcripts", "Transcripts of Claude Code on this machine, to be read."),
     "memory": ("memory", "Memories of agents, and the key that seals them."),
     "knowledge": ("knowledge", "Documents of a project that agents can search."),
     "schedules": ("schedules", "Schedules of agents, and what awaits approval."),

@@ -64,7 +64,7 @@ async def _work(platform: "Platform", queues: tuple[str, ...]) -> None:
     told: list[bool] = []
 
     def stop() -> None:
-        work.worker.stop(at_once=bool(told))
+        work.stop(at_once=bool(told))
         told.append(True)
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -72,6 +72,7 @@ async def _work(platform: "Platform", queues: tuple[str, ...]) -> None:
     click.echo(announcement(platform, queues))
     sys.stdout.flush()
     await asyncio.wait([work.ended])
+    await work.end()
     work.check()
 
 

@@ -5,8 +5,8 @@ from typing import Any, cast
 from rookery.core.tool import Tool
 
 Json = dict[str, Any]
-SOME_OBJECT = {"type": "object"}
-"""Every result is one."""
+NO_OUTLINE: tuple[Json, ...] = ({}, {"type": "object"}, {"type": "object", "properties": {}})
+"""Outlines that say no more of a result than that it is an object, which every result is."""
 
 
 def wire_form(tool: Tool) -> Json:
@@ -16,13 +16,15 @@ def wire_form(tool: Tool) -> Json:
         "title": tool.title if tool.title != _spelled(tool.name) else None,
         "description": tool.description,
         "inputSchema": _arguments(tool.input_schema),
-        "outputSchema": tool.output_schema if tool.output_schema not in ({}, SOME_OBJECT) else None,
+        "outputSchema": tool.output_schema if tool.output_schema not in NO_OUTLINE else None,
         "annotations": _hints(tool),
     }
     return {key: value for key, value in shown.items() if value is not None}
 
 
 LEAST = (("minLength", 1), ("minimum", 0), ("minimum", 1))
+NOTHING_COMES_NEAR = 1_000_000
+"""Numbers so big are there for the database's sake; nobody chooses a value by them."""
 
 
 def _spelled(name: str) -> str:
@@ -31,7 +33,7 @@ def _spelled(name: str) -> str:
 
 def _arguments(node: Json) -> Json:
     """A schema without empty defaults, since absent says the same, and without saying that nothing is too little or how
-    long a text may be: whoever goes beyond is told.
+    long a text or a list may be: whoever goes beyond is told.
     """
 
     def inner(below: Any) -> Any:
@@ -39,7 +41,7 @@ def _arguments(node: Json) -> Json:
 
     out: Json = {}
     for key, value in node.items():
-        if (key == "default" and not value) or key == "maxLength" or (key, value) in LEAST:
+        if (key == "default" and not value) or _goes_without_saying(key, value):
             continue
         if key == "properties":
             out[key] = {name: inner(field) for name, field in cast(Json, value).items()}
@@ -48,6 +50,12 @@ def _arguments(node: Json) -> Json:
         else:
             out[key] = inner(value) if key == "items" else value
     return out
+
+
+def _goes_without_saying(key: str, value: Any) -> bool:
+    if key == "maximum":
+        return value >= NOTHING_COMES_NEAR
+    return key in ("maxLength", "maxItems") or (key, value) in LEAST
 
 
 def _hints(tool: Tool) -> dict[str, bool]:

@@ -14,6 +14,7 @@ def add_rows(tx: Tx, table: str, columns: Sequence[str], rows: Sequence[Sequence
         tx.insert_rows(table, columns, rows)
         return
     driver: Any = tx.connection.connection.driver_connection
-    with driver.cursor() as cursor, cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
+    copying = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+    with tx.driver_errors(copying), driver.cursor() as cursor, cursor.copy(copying) as copy:
         for row in rows:
             copy.write_row(row)

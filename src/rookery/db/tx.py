@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, cast
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 
 _BUMP = sa.text(
     "INSERT INTO epochs (name, value) VALUES (:name, 1) "
@@ -52,7 +53,20 @@ class Tx:
         driver: Any = self.connection.connection.driver_connection
         mark = "?" if self.dialect == "sqlite" else "%s"
         marks = ", ".join([mark] * len(columns))
-        driver.cursor().executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+        with self.driver_errors(f"INSERT INTO {table}"):
+            driver.cursor().executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+    @contextlib.contextmanager
+    def driver_errors(self, what: str) -> Generator[None]:
+        """What fails in the driver's own calls is raised as it would be by SQLAlchemy, which the pipeline knows."""
+        dialect: Any = self.connection.dialect
+        try:
+            yield
+        except dialect.loaded_dbapi.Error as error:
+            gone = dialect.is_disconnect(error, self.connection.connection.driver_connection, None)
+            raise exc.DBAPIError.instance(
+                what, None, error, dialect.loaded_dbapi.Error, connection_invalidated=gone, dialect=dialect
+            ) from error
 
     def first(self, query: str) -> Sequence[Any] | None:
         """The first row of a query without parameters, by the driver's own call."""

@@ -59,7 +59,7 @@ def read_inside(
     if not parts or ".." in parts:
         raise error(f"{what} leads out of the tree", hint="name a file in the tree, without ..")
     try:
-        file = _open(real_root, parts)
+        file = open_inside(real_root, parts)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as failure:
@@ -83,7 +83,8 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _open(root: str, parts: Sequence[str]) -> int:
+def open_inside(root: str, parts: Sequence[str]) -> int:
+    """The file that these names lead to, opened for reading. A link on the way is an OSError, and so is a gap."""
     folder = os.open(root, _FOLDER)
     try:
         for part in parts[:-1]:

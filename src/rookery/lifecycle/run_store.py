@@ -161,26 +161,15 @@ class Runs:
         run = self._change(run_id, {**spent, "updated_ms": self._now()})
         return run if run is not None else self.of(run_id)
 
-    def append(
-        self,
-        run_id: str,
-        events: Sequence[RunEvent],
-        *,
-        after: int | None = None,
-        session: tuple[str, int] | None = None,
-    ) -> int:
+    def append(self, run_id: str, events: Sequence[RunEvent], *, after: int | None = None) -> int:
         """Add events to the run, all or none, and return the number of its last one.
 
         Numbers have no gaps, whoever else writes. With `after`, the number of the last event that the writer knows of,
         it may send the same again when it does not know whether the first time succeeded: what is there already is not
         added twice, and if something else is there this is a Conflict. Also after the end of a run, since the last
-        words of a process may come late. What happened in a session of ours has its id and the number in it of the
-        first of the events.
+        words of a process may come late.
         """
         rows = [self._row(event) for event in events]
-        if session is not None:
-            for number, row in enumerate(rows, session[1]):
-                row |= {"session": session[0], "session_number": number}
         if not rows:
             return self.of(run_id).event_count
         run = self._count(run_id, len(rows), after)

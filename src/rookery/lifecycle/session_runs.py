@@ -13,7 +13,7 @@ from rookery.db.tx import Tx
 from rookery.jobs.running import Running, Superseded
 from rookery.lifecycle.run_store import NewRun, RunStatus
 from rookery.lifecycle.session_store import SessionRuns
-from rookery.lifecycle.sessions import Outcome, Runtime, Session
+from rookery.lifecycle.sessions import Outcome, Runtime, Session, waited_of
 
 log = logging.getLogger("rookery.sessions")
 LAST_WORDS_S = 0.2
@@ -40,7 +40,7 @@ class Task:
     has none of its own. `least_s` is for tasks that may take longer than the installation gives a session.
     """
 
-    kind: Literal["a2a", "message", "schedule", "work", "workflow"]
+    kind: Literal["a2a", "message", "schedule", "session", "work", "workflow"]
     actor: Actor
     prompt: str
     key: str
@@ -136,7 +136,7 @@ class _SessionRun:
         waiting = asyncio.ensure_future(session.wait())
         try:
             await self._job.write(lambda tx: self._noted(tx, session.id, note))
-            outcome = await self._before_deadline(waiting)
+            outcome = await self._before_deadline(session, waiting)
             late = outcome is None
             if outcome is None:
                 outcome = replace(await _stopped(session, waiting), status="failed", error=self._too_late)
@@ -152,16 +152,20 @@ class _SessionRun:
         self._runs(tx).note_session(self._run_id, session_id)
         note(tx, session_id)
 
-    async def _before_deadline(self, waiting: "asyncio.Future[Outcome]") -> Outcome | None:
+    async def _before_deadline(self, session: Session, waiting: "asyncio.Future[Outcome]") -> Outcome | None:
         """How the session ends; None if its time is over first. The deadline is looked at when it seems to be there."""
         left_s = max(self._ends - time.monotonic(), 0.0)
         while True:
             done, _ = await asyncio.wait([waiting], timeout=left_s)
             if done:
                 return waiting.result()
-            left_s = await self._left_s()
+            waited_s = waited_of(session)
+            left_s = await self._left_s() + waited_s
             if left_s <= 0:
                 return None
+            if waited_s:
+                # It waits for somebody, so what is left does not get less.
+                left_s = max(left_s, TROUBLE_S)
 
     async def _left_s(self) -> float:
         try:

@@ -19,7 +19,8 @@ from rookery.lifecycle.run_tables import agent_runs
 from rookery.lifecycle.sessions import Outcome
 
 LONGEST = 4
-"""A session lasts at most so many times as long as it was given at first, however often that is extended."""
+"""A session lasts at most so many times as long as it was given at first, however often that is extended. What it
+waits for people does not count."""
 END_LOST = "sessions.end_lost"
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 LOST = "its worker ended without ending it"
@@ -36,21 +37,30 @@ _END_LOST = (
     .values(status="stalled", error=LOST, ended_ms=DbNow(), updated_ms=DbNow())
     .returning(_r.hold, _r.agent)
 )
+_WAITED = sa.func.coalesce(_r.waited_ms, 0)
 _TIME = sa.select(
-    (_r.deadline_ms - DbNow()).label("left_ms"), (_r.deadline_ms - _r.started_ms).label("lasts_ms")
+    (_r.deadline_ms - DbNow()).label("left_ms"), (_r.deadline_ms - _r.started_ms - _WAITED).label("lasts_ms")
 ).where(*_MINE, _r.id == sa.bindparam("of_run"))
 _OWN = sa.select(agent_runs).where(
     *_MINE,
     _r.agent == sa.bindparam("of_agent"),
     sa.or_(_r.id == sa.bindparam("of_run"), _r.key == sa.bindparam("of_key")),
 )
-_LATEST = _r.started_ms + LONGEST * _r.base_ms
+_LATEST = _r.started_ms + LONGEST * _r.base_ms + _WAITED
 _LATER = _r.deadline_ms + sa.bindparam("by_ms", type_=sa.BigInteger)
 _EXTEND = (
     sa.update(agent_runs)
     .where(*_MINE, _r.id == sa.bindparam("of_run"), _r.deadline_ms > DbNow(), _r.deadline_ms < _LATEST)
     .values(deadline_ms=sa.case((_LATER < _LATEST, _LATER), else_=_LATEST), updated_ms=DbNow())
     .returning(agent_runs)
+)
+
+_BY = sa.bindparam("by_ms", type_=sa.BigInteger)
+_WAIT = (
+    sa.update(agent_runs)
+    .where(*_MINE, _r.id == sa.bindparam("of_run"))
+    .values(deadline_ms=_r.deadline_ms + _BY, waited_ms=_WAITED + _BY, updated_ms=DbNow())
+    .returning(_r.id)
 )
 
 
@@ -125,13 +135,17 @@ class SessionRuns:
         row = self.tx.one(_TIME, {"of_tenant": self.tenant, "of_run": run_id})
         return (0, 0) if row is None else (row.left_ms, row.lasts_ms)
 
+    def waited(self, run_id: str, by_ms: int) -> None:
+        """The session has waited so long for a person: its deadline is as much later, and so is the latest one."""
+        self.tx.one(_WAIT, {"of_tenant": self.tenant, "of_run": run_id, "by_ms": by_ms})
+
     def extend(self, actor: Actor, by_ms: int) -> Row:
         """The run of the actor's session with a later deadline, but never later than 4 times its first length."""
         run = self._own(actor)
         later = self.tx.one(_EXTEND, {"of_tenant": self.tenant, "of_run": run.id, "by_ms": by_ms})
         if later is not None:
             return later
-        if run.deadline_ms >= run.started_ms + LONGEST * run.base_ms:
+        if run.deadline_ms >= run.started_ms + LONGEST * run.base_ms + (run.waited_ms or 0):
             most = LONGEST * run.base_ms / 60_000
             raise Conflict(f"the session has all of its {most:g} minutes already", hint="come to an end in time")
         raise Conflict("the session's time is over", hint="it is being stopped")

@@ -41,7 +41,7 @@ def _count(number: object) -> int:
 
 
 class Session(Protocol):
-    """An agent at work."""
+    """An agent at work. One that waits for people has a `waited_s` as well: see `waited_of`."""
 
     @property
     def id(self) -> str: ...
@@ -53,6 +53,11 @@ class Session(Protocol):
     async def stop(self) -> None:
         """End it now, with everything it started."""
         ...
+
+
+def waited_of(session: Session) -> float:
+    """So many seconds it has waited for people by which its deadline has not moved yet."""
+    return float(getattr(session, "waited_s", 0.0))
 
 
 class Runtime(Protocol):

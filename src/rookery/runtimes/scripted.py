@@ -1,111 +1,129 @@
-"""An agent that obeys a script in its prompt: for tests and the demo, where no model is at hand.
+"""An agent that obeys the script in its prompt: for tests and the demo, where no model is at hand.
 
-Lines that start with `!` are done in order; a prompt without any is said back.
-
-    !say TEXT             !write PATH TEXT     !wait SECONDS     !call TOOL {"argument": 1}
-    !fail TEXT            !append PATH TEXT    !spend DOLLARS    !commit MESSAGE
-
-`\\n` in a TEXT of a file is a new line. Files are below the session's folder.
+A prompt without a script is said back. What a script may say is in `runtimes.script`. Files are below the session's
+folder, and tools are called through the same door as those of any agent.
 """
 
 import asyncio
-import json
-import math
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from rookery.core.actor import Actor
-from rookery.core.call import Calls
+from rookery.core.actor import Mode
 from rookery.core.errors import ConfigurationError, RookeryError, ValidationFailed
 from rookery.core.ids import new_id
 from rookery.files.git import run_git
 from rookery.lifecycle.sessions import Outcome
+from rookery.runtimes.script import BadScript, Step, read_script
+from rookery.runtimes.tool_door import ToolDoor
+from rookery.server.inprocess import ToolServer, create_tool_server
+from rookery.sessions.events import DONE, EventName, SessionEvent, done
+from rookery.sessions.foreign_tools import OUR_PREFIX
+from rookery.sessions.port import OURS, Agent, Asked, Choice, Host, Launch, ToolUse
+
+if TYPE_CHECKING:
+    from rookery.app import Platform
 
 LONGEST_WAIT_S = 3600.0
-Renew = Callable[[Actor], Awaitable[Actor]]
+NAME = "scripted"
 
 
 class Scripted:
-    """Starts scripted agents on the running loop. `calls` may be set later, before the first `!call`.
+    """Starts scripted agents on the running loop."""
 
-    With `renew` the rights of a session are looked up again for each call.
-    """
+    name = NAME
+    missing = None
 
-    def __init__(self, calls: Calls | None = None, renew: Renew | None = None) -> None:
-        self.calls = calls
-        self.renew = renew
-        self._living: dict[tuple[str, str], ScriptedSession] = {}
+    def __init__(self, platform: "Platform") -> None:
+        self._platform = platform
 
-    async def start_session(
-        self,
-        actor: Actor,
-        prompt: str,
-        *,
-        key: str,
-        cwd: str | None = None,
-        max_turns: int | None = None,
-        budget_usd: float | None = None,
-    ) -> "ScriptedSession":
-        """Play the script of `prompt`, each line of it a turn. While a session of `key` lives, it is that one."""
-        place = (actor.tenant, key)
-        living = self._living.get(place)
-        if living is not None:
-            return living
-        play = _Play(self.calls, actor, cwd, budget_usd, self.renew)
-        session = ScriptedSession(play, asyncio.create_task(play.through(prompt, max_turns), name=f"scripted {key}"))
-        self._living[place] = session
-        session.task.add_done_callback(lambda task: self._living.pop(place, None))
-        return session
+    async def start(self, launch: Launch, host: Host) -> Agent:
+        return ScriptedAgent(self._platform, launch, host)
+
+    async def resume(self, launch: Launch, host: Host, native_id: str) -> Agent:
+        """A script has no past, so there is nothing that could be lost."""
+        return ScriptedAgent(self._platform, launch, host)
 
 
-class ScriptedSession:
-    """One script being played."""
+class ScriptedAgent:
+    """Plays one script after another."""
 
-    def __init__(self, play: "_Play", task: "asyncio.Task[Outcome]") -> None:
-        self.id = new_id("ses")
-        self.task = task
-        self._play = play
+    def __init__(self, platform: "Platform", launch: Launch, host: Host) -> None:
+        self.native_id = f"{NAME}-{launch.session}"
+        self.alive = True
+        self._launch = launch
+        self._host = host
+        self._server: ToolServer = create_tool_server(platform, launch.actor)["instance"]
+        self._events: asyncio.Queue[SessionEvent] = asyncio.Queue()
+        self._playing: asyncio.Task[None] | None = None
 
-    async def wait(self) -> Outcome:
-        """How it ends, also for those who ask after the end."""
-        await asyncio.wait([self.task])
-        return self._play.failed("stopped") if self.task.cancelled() else self.task.result()
+    async def send(self, text: str) -> None:
+        play = _Play(self._launch, self._host, self._server, self._events.put_nowait)
+        self._playing = asyncio.create_task(self._through(play, text), name=f"script of {self._launch.session}")
+
+    async def _through(self, play: "_Play", text: str) -> None:
+        shown = [{"name": OURS, "status": "connected"}]
+        shown += [{"name": name, "status": "failed", "error": "scripts know no other server"} for name in self._others]
+        play.put("session_status", model=NAME, mode=self._server.actor.mode, servers=shown)
+        try:
+            outcome = await play.through(text, self._launch.max_turns)
+            reason = "completed" if outcome.status == "done" else "failed"
+        except asyncio.CancelledError:
+            reason = "interrupted" if self.alive else "stopped"
+            outcome = play.failed(reason)
+        self._events.put_nowait(done(outcome, reason))
+
+    @property
+    def _others(self) -> Sequence[str]:
+        return sorted(self._launch.servers)
+
+    async def events(self) -> AsyncIterator[SessionEvent]:
+        while True:
+            event = await self._events.get()
+            yield event
+            if event.name == DONE:
+                return
+
+    async def set_mode(self, mode: Mode) -> None:
+        self._server.actor = replace(self._server.actor, mode=mode)
+
+    async def interrupt(self) -> None:
+        if self._playing is not None:
+            self._playing.cancel()
 
     async def stop(self) -> None:
-        """End it now."""
-        self.task.cancel()
-        await asyncio.wait([self.task])
-
-
-class _Ended(Exception):
-    """The agent gives up."""
+        self.alive = False
+        if self._playing is not None:
+            self._playing.cancel()
+            await asyncio.wait([self._playing])
 
 
 @dataclass(slots=True)
 class _Play:
-    calls: Calls | None
-    actor: Actor
-    folder: str | None
-    budget_usd: float | None
-    renew: Renew | None = None
+    launch: Launch
+    host: Host
+    server: ToolServer
+    put_event: Callable[[SessionEvent], None]
     said: list[str] = field(default_factory=list[str])
     spent: float = 0.0
     turns: int = 0
 
+    def put(self, event: EventName, /, **data: Any) -> None:
+        self.put_event(SessionEvent(event, data))
+
     async def through(self, prompt: str, max_turns: int | None) -> Outcome:
-        """Do every line, and tell how it went. Nothing that goes wrong is raised."""
-        script = [line[1:].rstrip("\r") for line in prompt.split("\n") if line.startswith("!")]
+        """Do every step, and tell how it went. Nothing that goes wrong is raised."""
+        script = read_script(prompt)
         if not script:
+            self._speak(prompt)
             return Outcome("done", output=prompt)
         try:
+            async with ToolDoor(self.server) as door:
+                await self._all(script[:max_turns], door)
             if max_turns is not None and len(script) > max_turns:
-                script = script[:max_turns]
-                await self._all(script)
-                raise _Ended(f"not done after {max_turns} turns")
-            await self._all(script)
-        except (_Ended, RookeryError, OSError, ValueError) as error:
+                raise BadScript(f"not done after {max_turns} turns")
+        except (RookeryError, OSError, ValueError) as error:
             return self.failed(str(error))
         return Outcome("done", self._output, cost_usd=self.spent, turns=self.turns)
 
@@ -117,52 +135,65 @@ class _Play:
     def _output(self) -> str:
         return "\n".join(self.said)
 
-    async def _all(self, script: Sequence[str]) -> None:
-        ways: dict[str, Callable[[str], Awaitable[None]]] = {
+    def _speak(self, text: str) -> None:
+        self.put("text_delta", text=f"\n{text}" if self.said else text)
+        self.said.append(text)
+
+    async def _all(self, script: Sequence[Step], door: ToolDoor) -> None:
+        ways: dict[str, Callable[[Step], Awaitable[None]]] = {
             "say": self._say,
+            "think": self._think,
             "fail": self._fail,
             "wait": self._wait,
             "write": self._write,
             "append": self._append,
             "commit": self._commit,
             "spend": self._spend,
-            "call": self._call,
+            "call": lambda step: self._call(step, door),
+            "use": self._use,
+            "ask": self._ask,
+            "task": self._task,
         }
-        for line in script:
-            word, _, rest = line.partition(" ")
-            if word not in ways:
-                raise _Ended(f"no such instruction: !{word}")
+        for step in script:
+            if step.word not in ways:
+                raise BadScript(f"no such instruction: !{step.word}")
             self.turns += 1
-            await ways[word](rest)
+            await ways[step.word](step)
 
-    async def _say(self, text: str) -> None:
-        self.said.append(text)
+    async def _say(self, step: Step) -> None:
+        self._speak(step.text("text"))
 
-    async def _fail(self, text: str) -> None:
-        raise _Ended(text or "failed as told")
+    async def _think(self, step: Step) -> None:
+        self.put("thinking_delta", text=step.text("text"))
 
-    async def _wait(self, text: str) -> None:
-        await asyncio.sleep(min(_amount(text), LONGEST_WAIT_S))
+    async def _task(self, step: Step) -> None:
+        self.put("task_update", tasks=[{"id": "1", "text": step.text("text"), "status": "in_progress"}])
 
-    async def _spend(self, text: str) -> None:
-        self.spent += _amount(text)
-        if self.budget_usd is not None and self.spent > self.budget_usd:
-            raise _Ended(f"the budget of {self.budget_usd:g} dollars is used up")
+    async def _fail(self, step: Step) -> None:
+        raise BadScript(step.text("text") or "failed as told")
 
-    async def _write(self, text: str) -> None:
-        await self._file(text, "w")
+    async def _wait(self, step: Step) -> None:
+        await asyncio.sleep(min(step.amount("seconds"), LONGEST_WAIT_S))
 
-    async def _append(self, text: str) -> None:
-        await self._file(text, "a")
+    async def _spend(self, step: Step) -> None:
+        self.spent += step.amount("dollars")
+        budget = self.launch.budget_usd
+        if budget is not None and self.spent > budget:
+            raise BadScript(f"the budget of {budget:g} dollars is used up")
 
-    async def _file(self, text: str, mode: str) -> None:
-        name, _, content = text.partition(" ")
-        path = self._inside(name)
+    async def _write(self, step: Step) -> None:
+        await self._file(step, "w")
+
+    async def _append(self, step: Step) -> None:
+        await self._file(step, "a")
+
+    async def _file(self, step: Step, mode: str) -> None:
+        path = self._inside(step.text("path"))
 
         def put() -> None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, mode, encoding="utf-8") as file:
-                file.write(content.replace("\\n", "\n") + "\n")
+                file.write(step.text("text").replace("\\n", "\n") + "\n")
 
         await asyncio.to_thread(put)
 
@@ -173,52 +204,62 @@ class _Play:
             raise ValidationFailed(f"{name or 'nothing'} is no file in the session's folder")
         return path
 
-    async def _commit(self, message: str) -> None:
-        name = self.actor.agent_name or "agent"
+    async def _commit(self, step: Step) -> None:
+        name = self.launch.actor.agent_name or "agent"
         who = {"NAME": name, "EMAIL": "agent@rookery.invalid"}
         author = {f"GIT_{role}_{part}": said for role in ("AUTHOR", "COMMITTER") for part, said in who.items()}
-        folder = self._cwd
+        folder, message = self._cwd, step.text("message") or "work"
 
         def commit() -> None:
             run_git(("add", "--all", "--", "."), {}, folder)
             if run_git(("status", "--porcelain"), {}, folder).strip():
-                run_git(("commit", "--quiet", "--no-verify", f"--message={message or 'work'}"), author, folder)
+                run_git(("commit", "--quiet", "--no-verify", f"--message={message}"), author, folder)
 
         await asyncio.to_thread(commit)
 
-    async def _call(self, text: str) -> None:
-        """A tool of the platform, with the actor's own rights. A refusal is said, and the script goes on."""
-        if self.calls is None:
-            raise ConfigurationError("this runtime was given no platform to call")
-        name, _, written = text.partition(" ")
-        try:
-            actor = await self.renew(self.actor) if self.renew is not None else self.actor
-            result = await self.calls.call(actor, name, _arguments(name, written))
-        except RookeryError as error:
-            self.said.append(f"{name} was refused: {error.code}: {error.message}")
-        else:
-            self.said.append(f"{name}: {result.text}")
+    async def _call(self, step: Step, door: ToolDoor) -> None:
+        """A tool of the platform, with the agent's own rights. A refusal is said, and the script goes on."""
+        name, arguments = step.text("tool"), step.object("arguments")
+        use = self._begun(f"{OUR_PREFIX}{name}", arguments)
+        # What it is not shown it is not asked for: the call itself is refused then.
+        refusal = await self._refusal(use) if await door.lists(name) else None
+        if refusal is not None:
+            self._ended(use, refusal, is_error=True)
+            self.said.append(f"{name} was refused: {refusal}")
+            return
+        answer = await door.call(name, arguments)
+        structured = {"structured": answer.structured} if answer.structured is not None else {}
+        self._ended(use, answer.text, is_error=answer.error is not None, **structured)
+        self.said.append(f"{name} was refused: {answer.error}" if answer.error else f"{name}: {answer.text}")
+
+    async def _use(self, step: Step) -> None:
+        """A tool of the agent's own, which would have done something now."""
+        use = self._begun(step.text("tool"), step.object("input"))
+        refusal = await self._refusal(use)
+        self._ended(use, refusal or "done", is_error=refusal is not None)
+        self.said.append(f"{use.tool} was refused: {refusal}" if refusal else f"{use.tool} was used")
+
+    def _begun(self, tool: str, given: dict[str, Any]) -> ToolUse:
+        use = ToolUse(tool=tool, input=given, call_id=new_id("call"))
+        self.put("tool_call_start", call_id=use.call_id, tool=tool)
+        self.put("tool_call_end", call_id=use.call_id, tool=tool, input=given)
+        return use
+
+    async def _refusal(self, use: ToolUse) -> str | None:
+        permission = await self.host.may_use(use)
+        return None if permission.allow else permission.reason or "no reason was given"
+
+    def _ended(self, use: ToolUse, text: str, *, is_error: bool, **more: Any) -> None:
+        self.put("tool_result", call_id=use.call_id, tool=use.tool, text=text, is_error=is_error, **more)
+
+    async def _ask(self, step: Step) -> None:
+        choices = [Choice(option) for option in step.texts("options")]
+        asked = Asked(step.text("question"), step.text("header"), choices, bool(step.given.get("several")))
+        answers = await self.host.answers(new_id("call"), [asked])
+        self._speak("nobody answered" if answers is None else f"answered: {answers[0]}")
 
     @property
     def _cwd(self) -> str:
-        if self.folder is None:
+        if self.launch.cwd is None:
             raise ConfigurationError("this session has no folder")
-        return self.folder
-
-
-def _amount(text: str) -> float:
-    """A number that a clock and a purse can take: a wait of NaN would be the end of the event loop."""
-    number = float(text)
-    if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"{text} is no number from 0 on")
-    return number
-
-
-def _arguments(tool: str, text: str) -> dict[str, Any]:
-    try:
-        given: Any = json.loads(text or "{}")
-    except ValueError:
-        given = None
-    if not isinstance(given, dict):
-        raise _Ended(f"!call {tool}: the arguments are no JSON object")
-    return cast("dict[str, Any]", given)
+        return self.launch.cwd

@@ -86,7 +86,8 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
     endpoint = Endpoint(platform, server, hub, authenticator) if platform.settings.http_mcp else None
     door = SocketDoor(platform, server, hub)
     await door.open()
-    http = _Http(web_config(WebApp(platform, authenticator, endpoint)))
+    web = WebApp(platform, authenticator, endpoint)
+    http = _Http(web_config(web))
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -107,6 +108,7 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
         # Streams that clients keep open would keep uvicorn waiting; calls get a moment to finish.
         if endpoint is not None:
             await endpoint.close()
+        await web.close()
         http.should_exit = True
         await serving
     finally:

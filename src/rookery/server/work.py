@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rookery.core.errors import InternalError
 from rookery.jobs.worker import GRACE_S, Worker
+from rookery.sessions.manager import AgentSessions
 
 if TYPE_CHECKING:
     from rookery.app import Platform
@@ -33,13 +34,26 @@ class Work:
             keep_days=settings.job_keep_days,
             grace_s=grace_s,
         )
+        self._sessions: AgentSessions = platform.calls.facts["sessions"]
         self.ended = asyncio.create_task(self.worker.run(), name="worker")
         self.ended.add_done_callback(_tell)
 
+    def stop(self, *, at_once: bool = False) -> None:
+        """Take nothing more; `at_once` gives back what is unfinished without waiting for it."""
+        self._sessions.stop_soon()
+        self.worker.stop(at_once=at_once)
+
     async def end(self) -> None:
-        """Take nothing more, and give back what is unfinished after a moment. Raises nothing: see `check`."""
-        self.worker.stop()
+        """Take nothing more, and give back what is unfinished after a moment. Raises nothing: see `check`.
+
+        The agents of this process are stopped with it.
+        """
+        self.stop()
         await asyncio.wait([self.ended])
+        try:
+            await self._sessions.close()
+        except Exception:
+            log.exception("not every agent could be stopped")
 
     def check(self) -> None:
         """Raise if the worker has ended with an error, so that the process does not end as if all were well."""

@@ -4,18 +4,14 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from rookery.core.errors import RookeryError
 from rookery.db.database import Database
 from rookery.db.tx import Tx
-from rookery.sessions.store import events_name
 from rookery.sessions.tables import agent_sessions
-
-if TYPE_CHECKING:
-    from rookery.sessions.log import Kept
+from rookery.sessions.writing import EVENTS, Kept
 
 LOOK_S = 2.0
 """However deaf we are, an event of another process is seen after so long."""
@@ -25,7 +21,6 @@ AT_ONCE = 500
 TAIL = 256
 """So many of the last events of a session that is followed are at hand."""
 TAIL_CHARACTERS = 65_536
-_PREFIX = events_name("")
 _COUNTS = sa.select(agent_sessions.c.id, agent_sessions.c.event_count).where(
     agent_sessions.c.id.in_(sa.bindparam("ids", expanding=True))
 )
@@ -36,17 +31,17 @@ class Follower:
 
     __slots__ = ("_tail", "called", "seen")
 
-    def __init__(self, tail: "deque[Kept]") -> None:
+    def __init__(self, tail: deque[Kept]) -> None:
         self.called = asyncio.Event()
         self.seen = 0
         self._tail = tail
 
-    def tail_after(self, number: int) -> "list[Kept] | None":
-        """What comes after that number, if it is at hand; None if one has to look in the database."""
+    def tail_after(self, number: int) -> list[Kept] | None:
+        """What comes after that number, if all of it is at hand; None if one has to look in the database."""
         tail = self._tail
         if not tail or tail[0].number > number + 1:
             return None
-        return [event for event in tail if event.number > number] or None
+        return [event for event in tail if event.number > number]
 
 
 class _Followed:
@@ -86,7 +81,7 @@ class Followers:
             self._looking.cancel()
             self._looking = None
 
-    def tell(self, session_id: str, events: "Sequence[Kept]") -> None:
+    def tell(self, session_id: str, events: Sequence[Kept]) -> None:
         """These were written by this process just now."""
         followed = self._followed.get(session_id)
         if followed is None or not events:
@@ -108,10 +103,10 @@ class Followers:
 
         def hear(name: str) -> None:
             """From any thread: somebody has committed."""
-            if not name or name.startswith(_PREFIX):
+            if not name or name == EVENTS:
                 # A loop that has ended follows nothing.
                 with contextlib.suppress(RuntimeError):
-                    loop.call_soon_threadsafe(self._heard, name)
+                    loop.call_soon_threadsafe(self._stirred.set)
 
         deaf = self._database.on_wake(hear)
         try:
@@ -127,16 +122,6 @@ class Followers:
         finally:
             deaf()
 
-    def _heard(self, name: str) -> None:
-        if not name:
-            self._stirred.set()
-            return
-        followed = self._followed.get(name.removeprefix(_PREFIX))
-        # What this process wrote itself is in the tail already, and who has seen it sleeps on.
-        for follower in followed.followers if followed is not None else ():
-            if followed is None or not followed.tail or followed.tail[-1].number > follower.seen:
-                follower.called.set()
-
     async def _see(self) -> None:
         ids = list(self._followed)
         for start in range(0, len(ids), AT_ONCE):
@@ -147,6 +132,11 @@ class Followers:
 
             for session_id, count in (await self._database.read(counts)).items():
                 followed = self._followed.get(session_id)
-                for follower in followed.followers if followed is not None else ():
+                if followed is None:
+                    continue
+                if followed.tail and followed.tail[-1].number < count:
+                    # Another process writes them now, or this one is about to tell of more.
+                    followed.tail.clear()
+                for follower in followed.followers:
                     if count > follower.seen:
                         follower.called.set()

@@ -7,85 +7,60 @@ buffer, so whoever is slow costs nobody anything, and nothing is seen twice or m
 import asyncio
 import contextlib
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import sqlalchemy as sa
 
 from rookery.core.errors import RookeryError, ServiceUnavailable
 from rookery.db.database import Database
-from rookery.db.tx import Tx
-from rookery.lifecycle.run_store import Runs
-from rookery.lifecycle.run_tables import run_events
-from rookery.sessions.events import NAME, SessionEvent, together
+from rookery.sessions.events import SessionEvent
 from rookery.sessions.following import Followers
-from rookery.sessions.store import SessionRows, events_name
+from rookery.sessions.writing import Happened, Kept, keep, keep_again, kept_after
 
 log = logging.getLogger("rookery.sessions")
 BATCH_S = 0.025
 """So long events are gathered before they are written."""
 AGAIN_S = 1.0
+CLOSE_S = 2.0
 MOST_WAITING = 20_000
-"""So many events of one session may wait for a database that takes none."""
-AT_ONCE = 500
-_e = run_events.c
-_AFTER = (
-    sa.select(_e.session_number, _e.payload, _e.at_ms, _e.run_id)
-    .where(
-        _e.tenant == sa.bindparam("of_tenant"),
-        _e.session == sa.bindparam("of_session"),
-        _e.session_number > sa.bindparam("after", type_=sa.BigInteger),
-    )
-    .order_by(_e.session_number)
-    .limit(sa.bindparam("at_most"))
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """An event as it is kept: the `number` counts from 1 in its session."""
-
-    number: int
-    name: str
-    data: dict[str, Any]
-    at_ms: int
-    run_id: str
+MOST_CHARACTERS = 32 << 20
+"""So much of one session may wait for a database that takes nothing."""
+MOST_KNOWN = 10_000
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """What is still to be written of one session."""
+class _Part(Happened):
+    """What is still to be written of one session, and who waits for that."""
 
-    tenant: str
-    session_id: str
-    events: list[tuple[str, SessionEvent]] = field(default_factory=list[tuple[str, SessionEvent]])
     flushed: list["asyncio.Future[None]"] = field(default_factory=list["asyncio.Future[None]"])
+    characters: int = 0
+    failures: int = 0
 
-
-def kept_after(tx: Tx, tenant: str, session_id: str, after: int, limit: int = AT_ONCE) -> list[Kept]:
-    """The next events after that number."""
-    values = {"of_tenant": tenant, "of_session": session_id, "after": after, "at_most": limit}
-    return [_shown(row.session_number, row.payload, row.at_ms, row.run_id) for row in tx.all(_AFTER, values)]
-
-
-def _shown(number: int, payload: dict[str, Any], at_ms: int, run_id: str) -> Kept:
-    data = {name: value for name, value in payload.items() if name != NAME}
-    return Kept(number, payload.get(NAME, "system"), data, at_ms, run_id)
+    def settle(self, error: Exception | None) -> None:
+        """Tell those who wait how it went."""
+        for each in self.flushed:
+            if not each.done():
+                each.set_result(None) if error is None else each.set_exception(error)
+        self.flushed = []
 
 
 class SessionLog:
-    """One for each process. Everything but `put` of another thread's making is for the event loop."""
+    """One for each process, on its event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._followers = Followers(database)
-        self._waiting: dict[str, _Waiting] = {}
-        self._underway: dict[str, _Waiting] = {}
+        self._new: dict[str, _Part] = {}
+        """What has come since the last batch."""
+        self._busy: dict[str, _Part] = {}
+        """What is being written."""
+        self._stuck: dict[str, _Part] = {}
+        """What could not be written, or may have been: of each session at most one part."""
+        self._known: dict[str, int] = {}
+        """The number of the last event of a session that surely is there."""
         self._more = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
         self._trouble: Exception | None = None
+        self._closed = False
 
     @property
     def trouble(self) -> str | None:
@@ -93,27 +68,30 @@ class SessionLog:
         return str(self._trouble) if self._trouble is not None else None
 
     def put(self, tenant: str, session_id: str, run_id: str, *events: SessionEvent) -> None:
-        """Keep these events soon, after those that were put before. ServiceUnavailable if too many wait already."""
-        waiting = self._waiting.get(session_id)
-        if waiting is None:
-            waiting = self._waiting[session_id] = _Waiting(tenant, session_id)
-        if len(waiting.events) + len(events) > MOST_WAITING:
+        """Keep these events soon, after those that were put before. ServiceUnavailable if too much waits already."""
+        if self._closed:
+            raise ServiceUnavailable("the record of sessions is closed", hint="the server is stopping")
+        part = self._new.get(session_id) or _Part(tenant, session_id)
+        characters = part.characters + sum(_characters(event) for event in events)
+        if len(part.events) + len(events) > MOST_WAITING or characters > MOST_CHARACTERS:
             raise ServiceUnavailable(
                 f"what happens cannot be recorded: {self.trouble or 'the database is too slow'}",
                 hint="see whether the disk is full",
             )
-        waiting.events += [(run_id, event) for event in events]
+        part.events += [(run_id, event) for event in events]
+        part.characters = characters
+        self._new[session_id] = part
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write(), name="session log")
         self._more.set()
 
     async def flush(self, session_id: str) -> None:
         """Wait until everything that was put of the session is kept. Raises what is in the way; it is tried again."""
-        waiting = self._waiting.get(session_id) or self._underway.get(session_id)
-        if waiting is None:
+        part = self._new.get(session_id) or self._busy.get(session_id) or self._stuck.get(session_id)
+        if part is None:
             return
         flushed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting.flushed.append(flushed)
+        part.flushed.append(flushed)
         await flushed
 
     async def follow(self, tenant: str, session_id: str, after: int = 0) -> AsyncGenerator[Sequence[Kept]]:
@@ -132,105 +110,95 @@ class SessionLog:
                     await follower.called.wait()
 
     async def close(self) -> None:
-        """Write what waits, if that can be done, and stop."""
+        """Write what waits, if that can be done, and take nothing more."""
+        self._closed = True
         if self._writing is None:
             return
         with contextlib.suppress(RookeryError, TimeoutError):
-            async with asyncio.timeout(AGAIN_S):
-                for session_id in list(self._waiting):
+            async with asyncio.timeout(CLOSE_S):
+                for session_id in {*self._new, *self._busy, *self._stuck}:
                     await self.flush(session_id)
         self._writing.cancel()
         await asyncio.gather(self._writing, return_exceptions=True)
-        for waiting in self._waiting.values():
-            log.error("%d events of the session %s could not be recorded", len(waiting.events), waiting.session_id)
+        for part in (*self._stuck.values(), *self._new.values()):
+            log.error("%d events of the session %s could not be recorded", len(part.events), part.session_id)
 
     async def _write(self) -> None:
         while True:
             await self._more.wait()
             await asyncio.sleep(BATCH_S if self._trouble is None else AGAIN_S)
             self._more.clear()
-            batch = list(self._waiting.values())
-            self._underway, self._waiting = self._waiting, {}
-            try:
-                self._tell(await self._database.change(lambda tx, batch=batch: [_keep(tx, each) for each in batch]))
+            if self._stuck:
+                await self._try_again()
+            # What came after something that is stuck has to wait for it.
+            self._busy = {name: part for name, part in self._new.items() if name not in self._stuck}
+            self._new = {name: part for name, part in self._new.items() if name in self._stuck}
+            if self._busy:
+                await self._write_batch(list(self._busy.values()))
+            self._busy = {}
+            if self._stuck:
+                self._more.set()
+
+    async def _write_batch(self, batch: Sequence[_Part]) -> None:
+        try:
+            self._tell(batch, await self._database.change(lambda tx: keep(tx, batch)))
+            if not self._stuck:
                 self._trouble = None
-            except Exception as error:
-                await self._one_by_one(batch, error)
-            except BaseException:
-                self._put_back(batch)
-                raise
-            self._underway = {}
-            for each in batch:
-                _set(each.flushed, None)
+        except asyncio.CancelledError:
+            # It may still be committed.
+            self._stuck |= {part.session_id: part for part in batch}
+            raise
+        except Exception as error:
+            # What is wrong with one session is nothing to the others, so each is tried by itself.
+            self._stuck |= {part.session_id: part for part in batch}
+            if _passes(error):
+                self._hold_up(batch, error)
+            else:
+                await self._try_again()
 
-    async def _one_by_one(self, batch: Sequence[_Waiting], error: Exception) -> None:
-        """After a batch that failed: what is wrong with one session is nothing to the others."""
-        again: list[_Waiting] = []
-        for each in batch:
+    async def _try_again(self) -> None:
+        """Write what is stuck, one by one; after the first for which the database is to blame the rest has to wait."""
+        for part in sorted(self._stuck.values(), key=lambda part: part.failures):
+            known = self._known.get(part.session_id)
             try:
-                if len(batch) > 1:
-                    self._tell([await self._database.change(lambda tx, each=each: _keep(tx, each))])
-                    continue
-                reason = error
-            except Exception as failure:
-                reason = failure
-            if isinstance(reason, RookeryError) and reason.retryable:
-                error = reason
-                again.append(each)
-                continue
-            log.error("events of the session %s are lost", each.session_id, exc_info=reason)
-            _set(each.flushed, reason)
-        if again:
-            self._later(again, error)
-        else:
-            self._trouble = None
+                self._tell([part], await self._database.change(lambda tx, p=part, k=known: keep_again(tx, p, k)))
+                del self._stuck[part.session_id]
+            except Exception as error:
+                part.failures += 1
+                if _passes(error):
+                    self._hold_up(list(self._stuck.values()), error)
+                    return
+                del self._stuck[part.session_id]
+                log.error("events of the session %s are lost", part.session_id, exc_info=error)
+                part.settle(error)
+        self._trouble = None
 
-    def _later(self, batch: Sequence[_Waiting], error: Exception) -> None:
+    def _hold_up(self, parts: Sequence[_Part], error: Exception) -> None:
         if self._trouble is None:
             log.error("what happens in sessions cannot be recorded: %s", error)
         self._trouble = error
-        for each in batch:
-            _set(each.flushed, error)
-            each.flushed = []
-        self._put_back(batch)
-
-    def _put_back(self, batch: Sequence[_Waiting]) -> None:
-        for each in batch:
-            newer = self._waiting.get(each.session_id)
+        for part in parts:
+            part.settle(error)
+            newer = self._new.get(part.session_id)
             if newer is not None:
-                each.events += newer.events
-                each.flushed += newer.flushed
-            self._waiting[each.session_id] = each
-        self._more.set()
+                newer.settle(error)
 
-    def _tell(self, written: Sequence[tuple[str, list[Kept]]]) -> None:
+    def _tell(self, parts: Sequence[_Part], written: Sequence[tuple[str, list[Kept]]]) -> None:
         for session_id, events in written:
+            if events:
+                self._known.pop(session_id, None)
+                self._known[session_id] = events[-1].number
             self._followers.tell(session_id, events)
+        while len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        for part in parts:
+            part.settle(None)
 
 
-def _keep(tx: Tx, waiting: _Waiting) -> tuple[str, list[Kept]]:
-    """Write the events of one session, and what they are now."""
-    runs, kept = Runs(tx, waiting.tenant), deque[Kept]()
-    parts: list[tuple[str, list[SessionEvent]]] = []
-    for run_id, event in waiting.events:
-        if not parts or parts[-1][0] != run_id:
-            parts.append((run_id, []))
-        parts[-1][1].append(event)
-    for run_id, events in parts:
-        rows = [event.kept for event in together(events)]
-        last = SessionRows(tx, waiting.tenant).count_events(waiting.session_id, len(rows))
-        first = last - len(rows) + 1
-        runs.append(run_id, rows, session=(waiting.session_id, first))
-        kept += [_shown(first + at, dict(row.payload), row.at_ms or 0, run_id) for at, row in enumerate(rows)]
-    tx.wake(events_name(waiting.session_id))
-    return waiting.session_id, list(kept)
+def _passes(error: Exception) -> bool:
+    """Whether it is worth trying again."""
+    return isinstance(error, RookeryError) and error.retryable
 
 
-def _set(futures: Sequence["asyncio.Future[None]"], error: Exception | None) -> None:
-    for each in futures:
-        if each.done():
-            continue
-        if error is None:
-            each.set_result(None)
-        else:
-            each.set_exception(error)
+def _characters(event: SessionEvent) -> int:
+    return sum(len(value) for value in event.data.values() if isinstance(value, str))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rookery.core.actor import Actor, Mode
-from rookery.core.errors import ConfigurationError, InvalidParams, PermissionDenied
+from rookery.core.errors import ConfigurationError, InvalidParams, NotFound, PermissionDenied
 from rookery.db.tx import Tx
 from rookery.identity.binding import Binding, stricter
 from rookery.identity.resolve import Resolver
@@ -53,8 +53,12 @@ def open_session(tx: Tx, resolver: Resolver, ways: Ways, opener: Actor, opening:
         profile=opening.profile,
         project=opening.project or (opener.project if opening.issue is None else None),
         issue=opening.issue,
+        scopes=opener.scopes,
+        mode=opener.mode,
     )
     actor = resolver.resolve(tx, binding).actor
+    if actor.project in opener.closed:
+        raise NotFound(f"there is no project {opening.project or actor.project}", hint="list_projects names them")
     cwd = _folder(tx, actor, opening.cwd, ways.roots)
     new = NewSession(
         actor=actor,

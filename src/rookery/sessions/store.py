@@ -81,11 +81,6 @@ def control_name(session_id: str) -> str:
     return f"session:{session_id}"
 
 
-def events_name(session_id: str) -> str:
-    """What those are woken by who follow the session in other processes."""
-    return f"session-events:{session_id}"
-
-
 def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
@@ -113,7 +108,7 @@ class SessionRows:
         self._closed = closed
 
     def create(self, new: NewSession) -> Row:
-        """Keep a session. One of the same id that is there already is returned as it is."""
+        """Keep a session. One of the same id that is there already is returned, and goes on if a job had ended it."""
         at = now_ms(self.tx)
         session_id = new.id or new_id("ses")
         actor = new.actor
@@ -141,7 +136,8 @@ class SessionRows:
         }
         there = self.find(session_id) if new.id is not None else None
         if there is not None:
-            return there
+            again = {"state": IDLE, "ended_ms": None}
+            return self._change(there.id, again, _s.state == ENDED, _s.origin != "user") or there
         made = self.tx.one(sa.insert(agent_sessions).values(**values).returning(*agent_sessions.c))
         assert made is not None
         return made
@@ -151,9 +147,11 @@ class SessionRows:
         # What no database can store is in none, and asking would be an error.
         if not storable(session_id):
             return None
-        same = sa.or_(_s.id == session_id, _s.native_id == session_id)
-        newest = (_s.id != session_id, _s.active_ms.desc())
-        return self.tx.one(sa.select(agent_sessions).where(*self._seen, same).order_by(*newest).limit(1))
+        mine = sa.select(agent_sessions).where(*self._seen)
+        found = self.tx.one(mine.where(_s.id == session_id))
+        if found is not None:
+            return found
+        return self.tx.one(mine.where(_s.native_id == session_id).order_by(_s.active_ms.desc()).limit(1))
 
     def of(self, session_id: str) -> Row:
         """The same; NotFound if there is none."""
@@ -215,9 +213,12 @@ class SessionRows:
         there = self.message(session.id, message_id)
         if there is not None:
             return Queued(there, self._before(there))
-        # The row is locked by this, so that the session cannot end meanwhile.
+        # The row is locked by this, so that the session cannot end meanwhile, nor the same message come twice.
         if self._change(session.id, {"active_ms": now_ms(self.tx)}, _s.state != ENDED) is None:
             raise Conflict(f"the session {session.id} has ended", hint="start another one")
+        there = self.message(session.id, message_id)
+        if there is not None:
+            return Queued(there, self._before(there))
         if self._waiting(session.id) >= MAX_QUEUED:
             raise Conflict(f"{MAX_QUEUED} messages wait already", hint="wait until some are done, or drop some")
         job = Jobs(self.tx, self.tenant).defer(
@@ -242,9 +243,20 @@ class SessionRows:
         rows = self.tx.all(wanted.order_by(_m.created_ms.desc(), _m.job_id.desc()).limit(limit))
         return list(reversed(rows))
 
-    def take(self, message_id: str) -> Row | None:
-        """Begin with a message; None if it is not waiting any more."""
-        mine = (_m.tenant == self.tenant, _m.id == message_id, _m.state == QUEUED)
+    def first(self, session_id: str, state: str) -> Row | None:
+        """The first of its messages that is in this state."""
+        wanted = sa.select(session_messages).where(*self._of(session_id), _m.state == state)
+        return self.tx.one(wanted.order_by(_m.job_id).limit(1))
+
+    def take(self, session_id: str) -> Row | None:
+        """Begin with the message that has waited longest; None if none waits.
+
+        Of a session's messages one job each is done, one at a time; which of them does which message is all the same.
+        """
+        first = self.first(session_id, QUEUED)
+        if first is None:
+            return None
+        mine = (_m.tenant == self.tenant, _m.id == first.id, _m.state == QUEUED)
         taken = {"state": TAKEN, "taken_ms": now_ms(self.tx)}
         return self.tx.one(sa.update(session_messages).where(*mine).values(**taken).returning(*session_messages.c))
 
@@ -311,11 +323,11 @@ class SessionRows:
 
     # What its host notes
 
-    def began(self, session_id: str, run_id: str) -> Row | None:
-        """A turn has begun; None if the session has ended meanwhile."""
-        return self._change(
-            session_id, {"state": RUNNING, "run_id": run_id, "active_ms": now_ms(self.tx)}, _s.state != ENDED
-        )
+    def began(self, seen: Row, run_id: str) -> Row | None:
+        """A turn of the session has begun, as it was seen; None if it has ended or is at another turn meanwhile."""
+        same = _s.run_id.is_(None) if seen.run_id is None else _s.run_id == seen.run_id
+        values = {"state": RUNNING, "run_id": run_id, "active_ms": now_ms(self.tx)}
+        return self._change(seen.id, values, _s.state != ENDED, same)
 
     def waits(self, session_id: str, *, for_person: bool) -> None:
         """Whether its turn waits for somebody."""
@@ -330,9 +342,13 @@ class SessionRows:
         """The turn is over, and this is what it has used."""
         turns, taken, given = outcome.counts
         used = {"cost_micros": outcome.cost_micros, "turns": turns, "input_tokens": taken, "output_tokens": given}
+        at = now_ms(self.tx)
         values: dict[str, Any] = {name: _s[name] + number for name, number in used.items()}
-        state = sa.case((_s.state == ENDED, ENDED), else_=IDLE)
-        return self._change(session_id, {**values, "state": state, "error": error, "active_ms": now_ms(self.tx)})
+        # What a job wanted is done; unless a person has joined in, nobody has anything more to say there.
+        over = sa.or_(_s.state == ENDED, sa.and_(_s.origin != "user", sa.literal(self._waiting(session_id) == 0)))
+        values["state"] = sa.case((over, ENDED), else_=IDLE)
+        values["ended_ms"] = sa.case((over, sa.func.coalesce(_s.ended_ms, at)), else_=None)
+        return self._change(session_id, {**values, "error": error, "active_ms": at})
 
     def new_pass(self, session_id: str) -> str:
         """A new key with which programs bind themselves to the session; the one before counts no more."""
@@ -340,18 +356,12 @@ class SessionRows:
         self._change(session_id, {"pass_hash": hash_of(key)}, _s.state != ENDED)
         return key
 
-    def count_events(self, session_id: str, more: int) -> int:
-        """Take the next numbers for events; the last of them. Until the commit nobody else gets any."""
-        row = self._change(session_id, {"event_count": _s.event_count + more})
-        if row is None:
-            raise NotFound(f"there is no session {session_id}", hint="it was removed")
-        return row.event_count
-
     def _change(self, session_id: str, values: dict[str, Any], *guards: sa.ColumnElement[bool]) -> Row | None:
         mine = (_s.tenant == self.tenant, _s.id == session_id, *guards)
         return self.tx.one(sa.update(agent_sessions).where(*mine).values(**values).returning(*agent_sessions.c))
 
 
 def of_pass(tx: Tx, key: str) -> Row | None:
-    """The session of whatever tenant that this key belongs to, as long as it has not ended."""
-    return tx.one(sa.select(agent_sessions).where(_s.pass_hash == hash_of(key), _s.state != ENDED))
+    """The session of whatever tenant that this key belongs to, as long as it is at a turn."""
+    at_work = _s.state.in_((RUNNING, WAITING))
+    return tx.one(sa.select(agent_sessions).where(_s.pass_hash == hash_of(key), at_work))

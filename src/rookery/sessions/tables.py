@@ -48,13 +48,14 @@ held to, `pass_hash` the hash of the key with which its programs bind themselves
 newest turn, `interrupts` counts the wishes to end a turn, `event_count` its events in all runs. `mode` is the wanted
 one."""
 sa.Index("agent_sessions_newest", agent_sessions.c.tenant, agent_sessions.c.active_ms, agent_sessions.c.id)
+sa.Index("agent_sessions_native", agent_sessions.c.tenant, agent_sessions.c.native_id)
 sa.Index("agent_sessions_pass", agent_sessions.c.pass_hash, unique=True)
 
 session_messages = sa.Table(
     "session_messages",
     metadata,
+    text("tenant", primary_key=True),
     text("id", primary_key=True),
-    text("tenant"),
     text("session_id"),
     text("text"),
     text("sent_by"),
@@ -82,9 +83,10 @@ MIGRATIONS = (
             "active_ms BIGINT NOT NULL, ended_ms BIGINT)",
             "CREATE INDEX agent_sessions_newest ON agent_sessions (tenant, active_ms, id)",
             "CREATE UNIQUE INDEX agent_sessions_pass ON agent_sessions (pass_hash)",
-            "CREATE TABLE session_messages (id TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, "
-            "session_id TEXT NOT NULL, text TEXT NOT NULL, sent_by TEXT NOT NULL, state TEXT NOT NULL, job_id BIGINT, "
-            "run_id TEXT, created_ms BIGINT NOT NULL, taken_ms BIGINT, ended_ms BIGINT)",
+            "CREATE INDEX agent_sessions_native ON agent_sessions (tenant, native_id)",
+            "CREATE TABLE session_messages (tenant TEXT NOT NULL, id TEXT NOT NULL, session_id TEXT NOT NULL, "
+            "text TEXT NOT NULL, sent_by TEXT NOT NULL, state TEXT NOT NULL, job_id BIGINT, run_id TEXT, "
+            "created_ms BIGINT NOT NULL, taken_ms BIGINT, ended_ms BIGINT, PRIMARY KEY (tenant, id))",
             "CREATE INDEX session_messages_of ON session_messages (tenant, session_id, created_ms)",
         ],
     ),

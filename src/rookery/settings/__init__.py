@@ -84,6 +84,12 @@ class Settings:
     asks_keep_days: int = 90
     notification_keep_days: int = 90
     runtime: str = "none"
+    runtime_command: str = ""
+    session_roots: Names = ()
+    session_idle_s: float = 1800
+    session_warm: int = 12
+    session_stall_s: float = 600
+    session_first_event_s: float = 120
     work_task_max_per_day: int = 100
     work_max_iterations: int = 3
     worktree_base_dir: str = ""

@@ -28,6 +28,8 @@ class Mismatch(ConfigurationError):
 def check(settings: "Settings") -> None:
     """Refuse what does not go together."""
     _check_github_app(settings)
+    if settings.runtime == "command" and not settings.runtime_command:
+        raise Mismatch("runtime_command", "is missing, and runtime is command", "name the program that is the agent")
     if settings.auth_mode == "none":
         _check_open(settings)
     elif settings.auth_mode == "jwt" and len(settings.auth_secret) < SHORTEST_SECRET:

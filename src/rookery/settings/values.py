@@ -22,7 +22,7 @@ CHOICES = {
     "log_level": LEVELS,
     "network": ("local", "test", "main"),
     "role": ("all", "server"),
-    "runtime": ("none", "scripted"),
+    "runtime": ("none", "scripted", "claude", "claude-cli", "codex", "gemini", "opencode", "command"),
 }
 RANGES: dict[str, tuple[float, float]] = {
     "port": (0, 65535),
@@ -41,6 +41,10 @@ RANGES: dict[str, tuple[float, float]] = {
     "job_keep_days": (1, 3650),
     "asks_keep_days": (1, 3650),
     "notification_keep_days": (1, 3650),
+    "session_idle_s": (0, 31 * 86_400),
+    "session_warm": (0, 1_000),
+    "session_stall_s": (0.1, 86_400),
+    "session_first_event_s": (0.1, 86_400),
     "work_task_max_per_day": (0, 1_000_000),
     "work_max_iterations": (1, 20),
     "agent_timeout_ms": (1, 7 * 86_400_000),
@@ -101,7 +105,7 @@ KINDS: dict[Any, str] = {
 }
 WORDS = {
     "a2a_tokens": "a table with one token without spaces for each host, such as agents.lan:8080",
-    "a2a_trust": "a table with a level for each host, such as agents.lan:8080",
+    "a2a_trust": "a table with a level for each host, such as agents.lan:8080, and the id of a key if it must have one",
 }
 
 
@@ -169,9 +173,15 @@ def _wanted(key: str, value: Any) -> str | None:
         return "a table with one tenant for each name in a token"
     if key == "a2a_tokens" and any(len(tokens) != 1 for _, tokens in value):
         return "a table with one token for each host"
-    if key == "a2a_trust" and any(len(levels) != 1 or levels[0] not in TRUST for _, levels in value):
-        return f"a table with one of {', '.join(TRUST)} for each host"
+    if key == "a2a_trust" and not all(_is_trust(words) for _, words in value):
+        return f"a table with one of {', '.join(TRUST)} for each host, and the id of its key if that is pinned"
     return None
+
+
+def _is_trust(words: Names) -> bool:
+    """Whether this is a level, or a level and the id of a key."""
+    level, *keys = words or ("",)
+    return level in TRUST and len(keys) <= 1 and all(re.fullmatch("[0-9a-f]{64}", each) for each in keys)
 
 
 def _shaped(key: str, value: Any) -> Any:

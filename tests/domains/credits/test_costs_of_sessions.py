@@ -15,7 +15,6 @@ from rookery.core.errors import ServiceUnavailable
 from rookery.ledger.store import wallet_of
 from rookery.lifecycle.run_tables import agent_runs
 from rookery.lifecycle.sessions import Runtime
-from rookery.runtimes.scripted import Scripted
 from tests.domains.messages.post_office import LIMIT_S, PostOffice, until
 from tests.domains.messages.test_interrupted_delivery import begun, worker
 from tests.domains.work.workshop import Workshop
@@ -23,6 +22,7 @@ from tests.domains.workflows.workshop import chain, node
 from tests.jobs.working import running_worker, settled
 from tests.ledger.books import Books
 from tests.platform_fixtures import Fleet
+from tests.sessions.stage import use_sessions
 
 SPENDING = "!spend 0.5\n!say here you are"
 
@@ -138,7 +138,7 @@ async def test_a_session_can_spend_the_last_credits_and_the_agent_is_stopped_the
 ) -> None:
     fleet = make_fleet(database_url, extra={}, credits_hard_stop=True)
     office = PostOffice(fleet)
-    office.use(Scripted(fleet.platform.calls))
+    use_sessions(fleet.platform)
     await office.open()
     bob, books = wallet_of(office.id_of("bob")), Books(fleet.platform.database)
     books.do(lambda ledger: ledger.grant(wallet_of(office.id_of("ada")), 100, "start"))

@@ -10,12 +10,11 @@ import sqlalchemy as sa
 from rookery.core.actor import Actor
 from rookery.domains.messages.store import WINDOW_MS
 from rookery.domains.messages.tables import breakers, messages
-from rookery.identity.renewing import Renewal
 from rookery.identity.store import IdentityStore
 from rookery.lifecycle.sessions import Outcome, Runtime
-from rookery.runtimes.scripted import Scripted
 from tests.jobs.working import running_worker
 from tests.platform_fixtures import Fleet
+from tests.sessions.stage import use_sessions
 
 LIMIT_S = 60.0
 NAMES = ("ada", "bob", "carol")
@@ -77,8 +76,7 @@ class PostOffice:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.platform = fleet.platform
-        renew = Renewal(fleet.platform.database, fleet.platform.resolver)
-        self.runtime = Noted(Scripted(fleet.platform.calls, renew))
+        self.runtime = Noted(use_sessions(fleet.platform))
         self.use(cast(Runtime, self.runtime))
 
     async def open(self) -> None:

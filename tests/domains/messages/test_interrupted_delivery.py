@@ -16,6 +16,7 @@ from rookery.db.file_lock import FileLock
 from rookery.jobs.tables import jobs
 from rookery.lifecycle.sessions import Runtime
 from tests.domains.messages.post_office import LIMIT_S, PostOffice, until
+from tests.warm import Started, start
 
 ROOT = Path(__file__).parents[3]
 BUSY = sa.text(
@@ -25,12 +26,12 @@ BUSY = sa.text(
 
 
 @asynccontextmanager
-async def worker(office: PostOffice, folder: Path) -> AsyncGenerator["subprocess.Popen[str]"]:
+async def worker(office: PostOffice, folder: Path) -> AsyncGenerator[Started]:
     """A worker process that has begun; killed at the end of the block."""
     settings = office.platform.settings
     module = "tests.domains.messages.worker_process"
     command = [sys.executable, "-m", module, settings.database_url, settings.home, str(folder)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = start(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         assert await asyncio.to_thread(process.stdout.readline) == "up\n"
@@ -47,7 +48,7 @@ def begun(folder: Path) -> list[str]:
     return [line.split()[0] for line in witness.read_text("utf-8").splitlines()] if witness.exists() else []
 
 
-async def pause(office: PostOffice, process: "subprocess.Popen[str]") -> None:
+async def pause(office: PostOffice, process: Started) -> None:
     """Stop a process, but not while it writes: nobody else could until it goes on."""
 
     def paused() -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from rookery.asks.store import Asks
 from rookery.asks.tables import asks
 from rookery.core.errors import PermissionDenied
 from rookery.lifecycle import session_calls
@@ -26,6 +27,12 @@ async def office(database_url: str, make_fleet: Callable[..., Fleet]) -> PostOff
 
 async def update(office: PostOffice, name: str, **values: Any) -> None:
     await office.fleet.call(office.fleet.owner, "update_agent", agent=name, **values)
+
+
+async def deny(office: PostOffice) -> None:
+    """Say no to what somebody is about to ask."""
+    (ask,) = await until(lambda: office.select(sa.select(asks).where(asks.c.status == "open")), "somebody asks")
+    office.platform.database.direct(lambda tx: Asks(tx, "default").answer(ask.id, "deny", "owner", "test"), write=True)
 
 
 async def grant(office: PostOffice, name: str, tool: str, **more: Any) -> str:
@@ -63,8 +70,11 @@ async def test_an_agent_gets_nothing_destructive_done_by_another_that_it_would_b
 ) -> None:
     await update(office, "ada", mode="act")
     await grant(office, "bob", "vault_delete")
-    sent = await office.send("bob", '!call vault_delete {"path": "notes.md"}')
-    assert "vault_delete was refused: APPROVAL_REQUIRED" in sent.reply
+    async with running_worker(office.platform):
+        asking = asyncio.create_task(office.post("bob", '!call vault_delete {"path": "notes.md"}'))
+        await deny(office)
+        sent = await asking
+    assert "vault_delete was refused: owner denied it" in sent.reply
 
 
 async def test_a_profile_or_scope_file_of_the_sender_gives_the_receiver_no_tools(office: PostOffice) -> None:
@@ -167,5 +177,6 @@ async def test_a_mode_that_becomes_stricter_counts_in_sessions_that_go_on(office
     async with running_worker(office.platform):
         asking = await waiting_session(office, 'create_work_task {"description": "x"}')
         await update(office, "bob", mode="ask")
+        await deny(office)
         sent = await asking
-    assert "was refused: APPROVAL_REQUIRED" in sent.reply
+    assert "create_work_task was refused: owner denied it" in sent.reply

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from rookery.domains.work.tables import work_tasks
 from rookery.jobs.tables import jobs
 from tests.domains.work.workshop import Workshop, git
+from tests.warm import Started, start
 
 ROOT = Path(__file__).parents[3]
 LIMIT_S = 60.0
@@ -30,11 +31,11 @@ def until(reached: Callable[[], Any], what: str) -> Any:
 
 
 @contextmanager
-def worker(workshop: Workshop) -> Generator["subprocess.Popen[str]"]:
+def worker(workshop: Workshop) -> Generator[Started]:
     """A worker process that has begun; killed at the end of the block."""
     settings = workshop.fleet.platform.settings
     command = [sys.executable, "-m", "tests.domains.work.worker_process", settings.database_url, settings.home]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = start(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == "up\n"

@@ -5,16 +5,14 @@ import sys
 
 from rookery.app import make_platform
 from rookery.jobs.worker import Worker
-from rookery.runtimes.scripted import Scripted
 from rookery.settings import Settings
 
 LEASE_S = 1.0
 
 
 async def work(database_url: str, home: str) -> None:
-    runtime = Scripted()
-    platform = make_platform(Settings(home=home, database=database_url, plugins=False), extra={}, runtime=runtime)
-    runtime.calls = platform.calls
+    settings = Settings(home=home, database=database_url, plugins=False, runtime="scripted")
+    platform = make_platform(settings, extra={})
     print("up", flush=True)
     await Worker(platform, concurrency=4, lease_s=LEASE_S).run()
 

@@ -15,9 +15,9 @@ from rookery.domains.work.project_settings import configure_work
 from rookery.domains.work.tables import work_tasks
 from rookery.identity.store import IdentityStore
 from rookery.lifecycle.sessions import Runtime
-from rookery.runtimes.scripted import Scripted
 from tests.jobs.working import running_worker, settled
 from tests.platform_fixtures import Fleet
+from tests.sessions.stage import use_sessions
 
 GIT_ENVIRONMENT = {
     "GIT_AUTHOR_NAME": "Ada",
@@ -56,7 +56,7 @@ class Workshop:
         self.fleet = fleet
         self.folder = folder
         self.repository = make_repository(folder / "code" / PROJECT)
-        self.use(Scripted(fleet.platform.calls))
+        use_sessions(fleet.platform)
 
     @property
     def worktrees(self) -> Path:
@@ -142,7 +142,7 @@ class Listening:
         failures: int = 0,
         leave_branch: bool = False,
     ) -> None:
-        self.inner = Scripted(workshop.fleet.platform.calls)
+        self.inner = use_sessions(workshop.fleet.platform)
         self.prompts = prompts
         self.actors = actors if actors is not None else []
         self.failures = failures

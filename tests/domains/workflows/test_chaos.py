@@ -21,6 +21,7 @@ from rookery.domains.workflows.machine import BEGUN, SETTLED
 from rookery.domains.workflows.tables import workflow_node_runs, workflow_runs
 from rookery.domains.workflows.template import render
 from rookery.jobs.tables import jobs
+from tests import warm
 from tests.domains.workflows.drawing import draw, graphs, node, values
 from tests.domains.workflows.reference import Ended, Interpreter
 from tests.domains.workflows.victim import agent_says
@@ -59,7 +60,7 @@ class Nursery:
 
     def __init__(self, url: str, home: Path) -> None:
         command = [sys.executable, "-m", "tests.domains.workflows.victim", url, str(home)]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = warm.start(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, writes: int, when: str) -> int:
         """Let one worker live until that write; the signal that ended it, 0 if it came to its end."""

@@ -115,21 +115,26 @@ class Invoked(ToolOutput):
 )  # fmt: skip
 async def discover_agent(ctx: Context, args: DiscoverAgent) -> Discovered:
     """Use it to find remote agents. Returns cards, by words only known ones."""
-    if "://" not in args.query:
-        return await _search(ctx, args.query)
-    base = base_of(args.query)
+    ctx.emit_status(f"looking for {args.query}")
+    look = _fetch(ctx, base_of(args.query)) if "://" in args.query else _search(ctx, args.query)
+    found, note = await look
+    ctx.emit_status(note or f"agent cards found: {len(found)}")
+    return Discovered.model_validate({"agents": found, "note": note})
+
+
+async def _fetch(ctx: Context, base: str) -> tuple[list[dict[str, Any]], str]:
+    """The card at an address, or why there is none."""
     try:
         card = await card_of(ctx, base)
     except NoCard as error:
-        note = f"No agent card at {base}: {error}."
-        return Discovered.model_validate({"agents": [], "note": note})
-    return Discovered.model_validate({"agents": [{**in_short(card), "at": base}], "note": ""})
+        return [], f"No agent card at {base}: {error}."
+    return [{**in_short(card), "at": base}], ""
 
 
-async def _search(ctx: Context, words: str) -> Discovered:
+async def _search(ctx: Context, words: str) -> tuple[list[dict[str, Any]], str]:
+    """The known cards that have these words, or what to do without any."""
     found = [in_short(card) for card in await known_cards(ctx, words, MAX_FOUND)]
-    note = "" if found else f"No known agent card has {words}. Give a URL to fetch one."
-    return Discovered.model_validate({"agents": found, "note": note})
+    return found, "" if found else f"No known agent card has {words}. Give a URL to fetch one."
 
 
 @tool(

@@ -20,8 +20,6 @@ from rookery.domains.code.workers import Worker, WorkerLost
 
 MIN_CHUNK, MAX_CHUNK = 64 * 1024, 512 * 1024
 """Bytes that a process is handed at once. They become one segment of the index."""
-MANY = 50
-"""Who waits for more files than this is told so."""
 MAX_WORKERS = 8
 Found = Mapping[str, tuple[int, int]]
 Chunk = list[tuple[str, str]]
@@ -102,8 +100,6 @@ class _Refresh:
     async def _take(self, suspect: Sequence[str], found: Found, known: Mapping[str, Known]) -> None:
         """Have files read, by as many processes as there are cores, and keep what they say."""
         self.total = len(suspect)
-        if self.total > MANY:
-            self.ctx.emit_status(f"indexing {self.total} files of {self.project.slug}")
         count = min(self.total, _readers())
         chunks = iter(_chunks(suspect, found, known, count))
         ready: asyncio.Queue[Answer | None] = asyncio.Queue(maxsize=2 * MAX_WORKERS)

@@ -133,6 +133,7 @@ async def find_references(ctx: Context, args: FindReferences) -> Told:
         lambda search: (search.definitions(args.symbol, DEFINITIONS), search.mentions(args.symbol, start, limit)),
     )
     defined, used = found
+    ctx.emit_status(f"references found: {used.total}")
     if not defined.total:
         notes = [*notes, f"no definition of {args.symbol}"]
     if not used.total:
@@ -148,6 +149,7 @@ async def _look(ctx: Context, args: Where, look: Callable[[Search], Any]) -> tup
     """What `look` finds in the project's index, once that has the files as they are now."""
     asked = Asked(args.project_id, args.project_dir, args.path)
     project, path = await ctx.read(lambda tx: place_of(tx, ctx.actor, asked))
+    ctx.emit_status(f"reading the code of {project.slug}")
     for _ in range(3):
         watched = await refresh(ctx, project)
         found = await ctx.read(lambda tx: _looked(tx, ctx, project, path, look))

@@ -102,6 +102,7 @@ def _passage(hit: Any) -> dict[str, Any]:
 @tool(
     title="Update the vault", effect="external", action="knowledge:write", tier="act", group="Write", profiles="WR",
     default=False, binds="project", idempotent=True, open_world=False, timeout_s=INDEX_LIMIT_S, needs="vault",
+    outline=False,
 )  # fmt: skip
 async def vault_update(ctx: Context, args: DocumentPath) -> Updated:
     """Read one file of the project again and make it searchable. Use it after you changed documents. Returns its
@@ -114,7 +115,7 @@ async def vault_update(ctx: Context, args: DocumentPath) -> Updated:
 
 @tool(
     title="Delete from the vault", effect="write", action="knowledge:write", tier="destructive", group="Write",
-    profiles="W", default=False, binds="project",
+    profiles="W", default=False, binds="project", outline=False,
 )  # fmt: skip
 def vault_delete(ctx: Context, args: DocumentPath) -> Deleted:
     """Remove one document of this project from the vault; the file stays. Use it when the file is gone or wrong.

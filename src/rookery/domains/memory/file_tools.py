@@ -39,7 +39,7 @@ class MemoryFileAddress(ToolInput):
 
 @tool(
     title="Update memory", effect="external", action="memory:write", tier="act", group="Write",
-    profiles=EVERY_PROFILE, default=False, open_world=False, idempotent=True,
+    profiles=EVERY_PROFILE, default=False, open_world=False, idempotent=True, outline=False,
 )  # fmt: skip
 async def update_memory(ctx: Context, args: UpdateMemory) -> UpdatedMemory:
     """Overwrite a memory file of your profile. Use it for what every later session of the profile must be told at

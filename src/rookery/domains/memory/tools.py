@@ -73,7 +73,7 @@ def memories_of(ctx: Context, tx: Tx) -> Memories:
 
 @tool(
     title="Save memory", effect="write", action="memory:write", tier="act", group="Write", profiles="", default=True,
-    bundles=("preset-researcher", "preset-memory-manager"), idempotent=True,
+    bundles=("preset-researcher", "preset-memory-manager"), idempotent=True, outline=False,
 )  # fmt: skip
 def save_memory(ctx: Context, args: SaveMemory) -> Saved:
     """Remember something under a key, for you alone. Use it for what later sessions should know.
@@ -91,7 +91,7 @@ def save_memory(ctx: Context, args: SaveMemory) -> Saved:
 
 @tool(
     title="Recall memory", effect="read", action="memory:read", tier="observe", group="Read", profiles="", default=True,
-    bundles=("preset-researcher", "preset-memory-manager"),
+    bundles=("preset-researcher", "preset-memory-manager"), outline=False,
 )  # fmt: skip
 def recall_memory(ctx: Context, args: RecallMemory) -> Recalled:
     """Recall your memories: by key, by words, or the newest. Use it before you start.
@@ -130,7 +130,7 @@ def shown(found: Found, *, whole: bool) -> dict[str, Any]:
 
 @tool(
     title="Forget memory", effect="write", action="memory:write", tier="act", group="Write", profiles="", default=True,
-    bundles=("preset-memory-manager",),
+    bundles=("preset-memory-manager",), outline=False,
 )  # fmt: skip
 def forget_memory(ctx: Context, args: ForgetMemory) -> Forgotten:
     """Forget one of your memories, or archive it. Use it for what is no longer true.
@@ -142,7 +142,7 @@ def forget_memory(ctx: Context, args: ForgetMemory) -> Forgotten:
 
 @tool(
     title="Promote memory", effect="external", action="memory:write", tier="act", group="Write", profiles="",
-    default=True, bundles=("preset-memory-manager",), idempotent=True, open_world=False,
+    default=True, bundles=("preset-memory-manager",), idempotent=True, open_world=False, outline=False,
 )  # fmt: skip
 async def promote_memory(ctx: Context, args: PromoteMemory) -> Promoted:
     """Write a sealed copy of a memory to the ledger, for good. Use it for what must not get lost.

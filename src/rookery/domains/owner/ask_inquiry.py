@@ -55,6 +55,7 @@ class Inquiry:
         self.repeated = row.told_ms is not None
         # Whoever loses the connection from here on knows under which id to look.
         ctx.progress(0, within_s, f"the owner is asked; ask_id: {row.id}")
+        ctx.emit_status(f"waiting for the owner; ask_id: {row.id}")
         if row.status == OPEN:
             row = await self._wait(row, within_s)
         if row.status == ANSWERED:

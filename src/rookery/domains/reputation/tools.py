@@ -51,8 +51,9 @@ async def publish_attestation(ctx: Context, args: PublishAttestation) -> Told:
     }
     ledger: NoteLedger | None = ctx.platform.facts.get("ledger")
     why = None if ledger is not None else NO_LEDGER
+    unnoted = txid is None and ledger is not None
+    ctx.emit_status("Writing a note to the ledger" if unnoted else "The attestation is in the log")
     if txid is None and ledger is not None:
-        ctx.emit_status("Writing a note to the ledger")
         txid, why = await _noted(ctx, ledger, agent_id, entry)
     if is_new:
         ctx.publish("AttestationPublished", subject=agent_id, hash=entry.hash)

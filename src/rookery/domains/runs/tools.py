@@ -78,7 +78,7 @@ class RunRecords(ToolOutput):
 
 @tool(
     title="Query run events", effect="read", action="runs:read", tier="observe", group="Read", profiles="RJA",
-    default=False,
+    default=False, outline=False,
 )  # fmt: skip
 def query_run_events(ctx: Context, args: QueryRunEvents) -> RunEvents:
     """Read what an agent thought, said and did in its runs, oldest first. Use it to find out why a run went wrong.

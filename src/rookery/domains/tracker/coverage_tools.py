@@ -51,7 +51,7 @@ class CoverageRecords(ToolOutput):
 
 @tool(
     title="Record coverage", effect="write", action="tracker:write", tier="act", group="Write", profiles="S",
-    critical="S", default=False, binds="project", idempotent=True,
+    critical="S", default=False, binds="project", idempotent=True, outline=False,
 )  # fmt: skip
 def record_coverage(ctx: Context, args: RecordCoverage) -> CoverageRecord:
     """Record that you examined a file for a concept. Use it for every file; a later record replaces it. Returns the

@@ -26,7 +26,7 @@ class Recorded(ToolOutput):
 
 @tool(
     title="Add finding", effect="write", action="tracker:write", tier="act", group="Write", profiles="WRJSAP",
-    default=False, binds="issue",
+    default=False, binds="issue", outline=False,
 )  # fmt: skip
 def add_finding(ctx: Context, args: AddFinding) -> Recorded:
     """Record a finding on the bound issue: a test result, bug, pattern or gap. Use it as soon as you know.

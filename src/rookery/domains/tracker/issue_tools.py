@@ -86,7 +86,7 @@ def wanted_issue(ctx: Context, text: str | None) -> sa.Row[Any]:
 
 @tool(
     title="Get issue", effect="read", action="tracker:read", tier="observe", group="Read", profiles=EVERY_PROFILE,
-    critical="WRJAP", default=False,
+    critical="WRJAP", default=False, outline=False,
 )  # fmt: skip
 def get_issue(ctx: Context, args: GetIssue) -> Issue:
     """Read an issue with its findings, learnings, comments, dependencies and runs. Use it before you start.
@@ -116,7 +116,7 @@ def get_issue(ctx: Context, args: GetIssue) -> Issue:
 
 @tool(
     title="Get issue status", effect="read", action="tracker:read", tier="observe", group="Read", profiles="WRJAP",
-    default=False,
+    default=False, outline=False,
 )  # fmt: skip
 def get_issue_status(ctx: Context, args: GetIssueStatus) -> IssueStatus:
     """Read an issue's state, its last 5 findings and 3 runs. Use it for a quick check; get_issue has the rest.

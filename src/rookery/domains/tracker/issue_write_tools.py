@@ -58,7 +58,7 @@ class Commented(ToolOutput):
 
 @tool(
     title="Create issue", effect="write", action="tracker:write", tier="act", group="Write", profiles="WRSAPI",
-    critical="SI", default=False, binds="project",
+    critical="SI", default=False, binds="project", outline=False,
 )  # fmt: skip
 def create_issue(ctx: Context, args: CreateIssue) -> Made:
     """Create an issue in the project. Use it for work beyond the bound issue. Returns its identifier.
@@ -108,7 +108,7 @@ def _chosen_phase(labels: list[str], pipeline: tuple[str, ...]) -> str | None:
 
 @tool(
     title="Create subtask", effect="write", action="tracker:write", tier="act", group="Write", profiles="WAP",
-    default=False, binds="issue",
+    default=False, binds="issue", outline=False,
 )  # fmt: skip
 def create_subtask(ctx: Context, args: CreateSubtask) -> Made:
     """Create a child of the bound issue, which is blocked until all its children are finished. Use it to split work.
@@ -159,7 +159,7 @@ def update_issue_status(ctx: Context, args: UpdateIssueStatus) -> Changed:
 
 @tool(
     title="Add comment", effect="write", action="tracker:write", tier="act", group="Write", profiles=EVERY_PROFILE,
-    default=False, binds="issue",
+    default=False, binds="issue", outline=False,
 )  # fmt: skip
 def add_comment(ctx: Context, args: AddComment) -> Commented:
     """Comment on the bound issue. Use it to tell people and agents what they need to know. Returns its id.

@@ -44,7 +44,7 @@ class FoundLearnings(ToolOutput):
 
 @tool(
     title="Add learning", effect="write", action="tracker:write", tier="act", group="Write", profiles="WRJAP",
-    default=False, binds="issue",
+    default=False, binds="issue", outline=False,
 )  # fmt: skip
 def add_learning(ctx: Context, args: AddLearning) -> Learned:
     """Record a reusable pattern or gotcha on the bound issue. Use it for what agents of other issues should know.
@@ -83,7 +83,7 @@ def _prefix(text: str) -> str:
 
 @tool(
     title="Search learnings", effect="read", action="tracker:read", tier="observe", group="Read",
-    profiles=EVERY_PROFILE, default=False, binds="project",
+    profiles=EVERY_PROFILE, default=False, binds="project", outline=False,
 )  # fmt: skip
 def search_learnings(ctx: Context, args: SearchLearnings) -> FoundLearnings:
     """Search what agents have learnt in this project, by words, stems and prefixes. Use it before you start.

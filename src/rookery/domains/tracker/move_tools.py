@@ -46,7 +46,7 @@ class Moved(ToolOutput):
 
 @tool(
     title="Move issue", effect="external", action="tracker:write", tier="act", group="Write", profiles="P",
-    default=False, binds="issue", open_world=False,
+    default=False, binds="issue", open_world=False, outline=False,
 )  # fmt: skip
 async def move_issue(ctx: Context, args: MoveIssue) -> Moved:
     """Move the bound issue to another project, with its artifact files. Use it when the work belongs there.

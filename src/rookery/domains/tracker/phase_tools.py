@@ -26,7 +26,7 @@ class PhaseClaim(ToolOutput):
 
 @tool(
     title="Complete phase", effect="external", action="tracker:write", tier="act", group="Phase", profiles="WRAP",
-    critical="WRAP", default=False, binds="issue", open_world=False,
+    critical="WRAP", default=False, binds="issue", open_world=False, outline=False,
 )  # fmt: skip
 async def complete_phase(ctx: Context, args: CompletePhase) -> PhaseClaim:
     """Claim that the bound issue's phase is complete. Use it last; ready needs commits, other phases an artifact.

@@ -74,7 +74,7 @@ class Decided(ToolOutput):
 
 @tool(
     title="Create PR", effect="external", action="tracker:write", tier="act", group="Review", profiles="W",
-    default=False, deprecated=True, binds="issue", open_world=False,
+    default=False, deprecated=True, binds="issue", open_world=False, outline=False,
 )  # fmt: skip
 async def create_pr(ctx: Context, args: CreatePr) -> Opened:
     """Deprecated: use complete_phase, which opens the pull request. Returns revision and risk; the issue goes to
@@ -137,7 +137,7 @@ def _weigh(
 
 @tool(
     title="Approve PR", effect="write", action="tracker:judge", tier="act", group="Review", profiles="J",
-    critical="J", default=False, binds="issue",
+    critical="J", default=False, binds="issue", outline=False,
 )  # fmt: skip
 def approve_pr(ctx: Context, args: ApprovePr) -> Decided:
     """Approve the bound issue's open pull request. Use it after reading the change and its gates.
@@ -154,7 +154,7 @@ def approve_pr(ctx: Context, args: ApprovePr) -> Decided:
 
 @tool(
     title="Reject PR", effect="write", action="tracker:judge", tier="act", group="Review", profiles="J",
-    critical="J", default=False, binds="issue",
+    critical="J", default=False, binds="issue", outline=False,
 )  # fmt: skip
 def reject_pr(ctx: Context, args: RejectPr) -> Decided:
     """Reject the bound issue's open pull request, with a comment. Use it to say what is wrong and how to mend it.

@@ -43,7 +43,7 @@ class Claimed(ToolOutput):
 
 @tool(
     title="List ready issues", effect="read", action="tracker:read", tier="observe", group="Read",
-    profiles=EVERY_PROFILE, default=False, binds="project",
+    profiles=EVERY_PROFILE, default=False, binds="project", outline=False,
 )  # fmt: skip
 def list_ready_issues(ctx: Context, args: ListReadyIssues) -> ReadyIssues:
     """List the project's issues that can be claimed, by priority, oldest first. Use it to choose work.

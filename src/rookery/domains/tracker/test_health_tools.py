@@ -40,7 +40,7 @@ class TestHealth(ToolOutput):
 
 @tool(
     title="Record test health", effect="external", action="tracker:write", tier="act", group="Write", profiles="W",
-    default=False, binds="issue", open_world=False,
+    default=False, binds="issue", open_world=False, outline=False,
 )  # fmt: skip
 async def record_test_health(ctx: Context, args: RecordTestHealth) -> TestHealth:
     """Record a run of the whole test suite. Use it after each. Returns the trend of the last 10 runs, and whether

@@ -36,7 +36,7 @@ class Verdict(ToolOutput):
 
 @tool(
     title="Approve phase", effect="write", action="tracker:judge", tier="act", group="Review", profiles="J",
-    critical="J", default=False, binds="issue",
+    critical="J", default=False, binds="issue", outline=False,
 )  # fmt: skip
 def approve_phase(ctx: Context, args: ApprovePhase) -> Verdict:
     """Approve the artifact of the bound issue's phase. Use it after reading it against its contract. Returns the
@@ -46,7 +46,7 @@ def approve_phase(ctx: Context, args: ApprovePhase) -> Verdict:
 
 @tool(
     title="Reject phase", effect="write", action="tracker:judge", tier="act", group="Review", profiles="J",
-    critical="J", default=False, binds="issue",
+    critical="J", default=False, binds="issue", outline=False,
 )  # fmt: skip
 def reject_phase(ctx: Context, args: RejectPhase) -> Verdict:
     """Reject the artifact of the bound issue's phase, with a comment. Use it to say what is wrong and how to mend

@@ -16,7 +16,7 @@ class VerifiedWorkspace(ToolOutput):
 
 @tool(
     title="Verify workspace", effect="read", action="tracker:read", tier="observe", group="System", profiles="WRAP",
-    critical="W", default=False, binds="issue",
+    critical="W", default=False, binds="issue", outline=False,
 )  # fmt: skip
 def verify_workspace(ctx: Context, args: NoInput) -> VerifiedWorkspace:
     """Check that you are in your issue's worktree. Use it first, before any work.

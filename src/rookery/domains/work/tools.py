@@ -103,6 +103,7 @@ def create_work_task(ctx: Context, args: CreateWorkTask) -> WorkTask:
         ctx.publish("WorkTaskCreated", subject=task.id)
     elif task.project_id in ctx.actor.closed:
         raise Conflict("source_id: stands for another task already", hint="choose another key")
+    ctx.emit_status(f"work task {task.id} is {task.status}")
     return WorkTask(**whole(task))
 
 
