@@ -87,6 +87,22 @@ def test_claude_tells_texts_and_calls_piece_by_piece_and_not_twice() -> None:
     assert of(events, "system", "line") == []
 
 
+def test_a_helper_of_claude_that_speaks_in_pieces_is_not_the_agent() -> None:
+    def piece(event: dict[str, Any], below: str | None = None) -> str:
+        return json.dumps({"type": "stream_event", "event": event, "parent_tool_use_id": below})
+
+    def pieces(message_id: str, words: str, below: str | None = None) -> list[str]:
+        delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": words}}
+        return [piece({"type": "message_start", "message": {"id": message_id}}, below), piece(delta, below)]
+
+    whole = {"id": "m1", "content": [{"type": "text", "text": "hello"}]}
+    lines = [*pieces("m1", "hello"), *pieces("m2", "thinking aloud", "c1")]
+    lines.append(json.dumps({"type": "assistant", "message": whole}))
+    reader = ClaudeReader()
+    events = [event for line in lines for event in reader.read(line)]
+    assert [(event.name, event.data) for event in events] == [("text_delta", {"text": "hello"})]
+
+
 def test_claude_asks_before_it_uses_a_tool() -> None:
     reader, _ = read("claude_tools")
     asked = [(wanted.use.tool, wanted.use.call_id) for wanted in reader.tally.wanted]

@@ -62,4 +62,5 @@ async def test_a_program_calls_tools_as_the_agent_of_its_session_and_of_no_other
     assert "PERMISSION_DENIED" in refused["output"]
     assert (done["reason"], '"pong"' in done["output"]) == ("completed", True)
     assert (called_by(stage, "create_agent"), called_by(stage, "ping")) == ([other.id], [one.id])
-    assert os.listdir(Path(stage.platform.settings.home) / "sessions") == []
+    own = Path(stage.platform.settings.home) / "sessions"
+    assert {name: os.listdir(own / name) for name in os.listdir(own)} == {one.id: [], other.id: []}

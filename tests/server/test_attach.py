@@ -65,7 +65,7 @@ async def test_a_session_that_has_ended_is_refused_also_to_those_who_are_attache
 async def test_a_key_counts_while_the_session_is_at_a_turn_alone(fleet: Fleet) -> None:
     session_id, key = opened(fleet)
     attached = await attach(fleet, key)
-    rows(fleet, lambda sessions: sessions.turn_over(session_id, Outcome("done")))
+    rows(fleet, lambda sessions: sessions.turn_over(session_id, "run-0", Outcome("done")))
     with pytest.raises(Unauthorized):
         await attach(fleet, key)
     with pytest.raises(Unauthorized):

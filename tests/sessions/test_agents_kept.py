@@ -6,14 +6,18 @@ from typing import Any
 
 import pytest
 
-from rookery.core.errors import ConfigurationError, ValidationFailed
+from rookery.core.actor import Mode
+from rookery.core.errors import ConfigurationError, ServiceUnavailable, ValidationFailed
 from rookery.lifecycle.sessions import Outcome
 from rookery.sessions.events import SessionEvent, done
 from rookery.sessions.manager import HISTORY_LOST
+from rookery.sessions.port import ToolUse
+from rookery.sessions.store import NewSession
 from tests.sessions.agents import Puppet, Puppets, obedient, told
 from tests.sessions.stage import Stage
 
 pytestmark = pytest.mark.anyio
+CLOSE = ToolUse(tool="mcp__tracker__close", input={}, call_id="c1")
 
 
 @pytest.fixture
@@ -103,6 +107,73 @@ async def test_an_agent_that_is_gone_is_resumed_with_the_same_tools(stage: Stage
     assert second.launch.allowed == ("mcp__tracker__search",)
     assert first.launch.pass_key != second.launch.pass_key
     assert systems(stage, session.id) == []
+
+
+async def test_an_agent_is_started_anew_when_the_servers_are_others_and_what_was_allowed_with_them_is_not(
+    stage: Stage, puppets: Puppets
+) -> None:
+    permissions: list[bool] = []
+
+    async def play(puppet: Puppet) -> AsyncIterator[SessionEvent]:
+        if puppet.said[-1] != "one":
+            permissions.append((await puppet.host.may_use(CLOSE)).allow)
+        async for event in obedient(puppet):
+            yield event
+
+    puppets.play = play
+    session = stage.open(mode="act")
+    stage.sessions.set_mcp_servers({"tracker": {"command": "t"}}, [CLOSE.tool])
+    async with stage.at_work():
+        await stage.turn(session.id, "one")
+        stage.sessions.set_mcp_servers({"tracker": {"command": "t"}}, [CLOSE.tool])
+        await stage.turn(session.id, "two")
+        assert (len(puppets.made), permissions) == (1, [True])
+        stage.sessions.set_mcp_servers({"tracker": {"command": "another"}}, None)
+        message = stage.send(session.id, "three")
+        (ask,) = await stage.asked()
+        stage.answer(ask.id, "deny")
+        await stage.done(session.id, message)
+    assert permissions == [True, False]
+    assert [agent.launch.servers["tracker"]["command"] for agent in puppets.made] == ["t", "another"]
+    assert [(agent.resumed, agent.stops) for agent in puppets.made] == [(None, 1), ("native-1", 1)]
+
+
+async def test_a_server_that_a_session_calls_as_another_is_allowed_nothing_of_that_one(
+    stage: Stage, puppets: Puppets
+) -> None:
+    stage.sessions.set_mcp_servers({"tracker": {"command": "t"}}, [CLOSE.tool])
+    actor, own = stage.fleet.actor(), {"tracker": {"command": "mine"}}
+    new = NewSession(actor=actor, runtime="puppets", mode="act", opened_by="owner", servers=own)
+    session = stage.change(lambda rows: rows.create(new))
+    async with stage.at_work():
+        await stage.turn(session.id, "one")
+    (agent,) = puppets.made
+    assert (agent.launch.allowed, dict(agent.launch.servers)) == ((), own)
+
+
+async def test_an_agent_that_has_to_be_stopped_pushes_no_other_out(make_stage: Callable[..., Stage]) -> None:
+    stage, puppets = make_stage(session_warm=1), Puppets()
+    stage.use(puppets)
+    asked, refuse = asyncio.Event(), asyncio.Event()
+
+    async def refused(mode: Mode) -> None:
+        asked.set()
+        await refuse.wait()
+        raise ServiceUnavailable("it takes no other mode")
+
+    stubborn, innocent = stage.open(mode="ask"), stage.open()
+    async with stage.at_work():
+        await stage.turn(stubborn.id, "one")
+        puppets.made[0].set_mode = refused
+        stage.change(lambda rows: rows.change(stubborn.id, mode="act"))
+        message = stage.send(stubborn.id, "two")
+        await stage.until(asked.is_set, "it is told its mode")
+        await stage.turn(innocent.id, "one")
+        await stage.until(lambda: innocent.id in stage.sessions.warm, "the other one is kept")
+        refuse.set()
+        await stage.done(stubborn.id, message)
+        await stage.until(lambda: puppets.made[0].stops == 1, "it is stopped")
+        assert (puppets.made[1].stops, list(stage.sessions.warm)) == (0, [innocent.id])
 
 
 async def test_another_model_counts_from_the_next_turn_on(stage: Stage, puppets: Puppets) -> None:

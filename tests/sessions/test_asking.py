@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -126,6 +127,8 @@ async def test_several_that_are_alike_are_approved_together(stage: Stage) -> Non
     ("mode", "tool", "given", "asks"),
     [
         ("ask", "Read", '{"file_path": "a"}', False),
+        ("ask", "Read", '{"file_path": "../a"}', True),
+        ("ask", "WebFetch", '{"url": "https://example.com"}', True),
         ("ask", "Edit", '{"file_path": "a"}', True),
         ("ask", "Bash", '{"command": "ls"}', True),
         ("act", "Bash", '{"command": "ls"}', True),
@@ -134,9 +137,11 @@ async def test_several_that_are_alike_are_approved_together(stage: Stage) -> Non
     ],
 )
 async def test_tools_that_are_not_ours_are_asked_for_as_the_mode_says(
-    stage: Stage, mode: str, tool: str, given: str, asks: bool
+    make_stage: Callable[..., Stage], tmp_path: Path, mode: str, tool: str, given: str, asks: bool
 ) -> None:
-    session = stage.open(mode=mode)
+    (tmp_path / "work").mkdir()
+    stage = make_stage(session_roots=(str(tmp_path),))
+    session = stage.open(mode=mode, cwd=str(tmp_path / "work"))
     async with stage.at_work():
         message = stage.send(session.id, f"!use {tool} {given}")
         if asks:
@@ -158,7 +163,7 @@ async def test_a_yes_to_a_foreign_tool_counts_once_and_a_lasting_one_longer(stag
         (second,) = await stage.until(lambda: [each for each in stage.asks() if each.id != first.id], "asked again")
         stage.answer(second.id, "approve for 1 hour")
         await stage.done(session.id, message)
-        assert (await stage.turn(session.id, '!use Bash {"command": "other"}'))["output"] == "Bash was used"
+        assert (await stage.turn(session.id, use))["output"] == "Bash was used"
     assert len(stage.asks(None)) == 2
 
 
@@ -176,6 +181,32 @@ async def test_a_question_is_answered_by_an_option_or_in_other_words(stage: Stag
     assert (question["question"], first.data["index"]) == ("Which one, that?", 0)
     assert [option["label"] for option in question["options"]] == ["this", "that"]
     assert resolved(stage, session) == [("answered", "that"), ("answered", "neither of them")]
+
+
+async def test_the_same_question_is_put_to_a_person_again_once_its_answer_was_heard(stage: Stage) -> None:
+    session = stage.open()
+    async with stage.at_work():
+        for said in ("yes", "no"):
+            message = stage.send(session.id, "!ask Delete the next one? | yes | no")
+            (ask,) = await stage.asked()
+            stage.answer(ask.id, said)
+            assert (await stage.done(session.id, message)).data["output"] == f"answered: {said}"
+    assert len(stage.events(session.id, "question_prompt")) == 2
+    assert resolved(stage, session) == [("answered", "yes"), ("answered", "no")]
+
+
+async def test_what_a_card_hides_is_hidden_where_it_is_asked_for(stage: Stage) -> None:
+    session = held(stage)
+    hook = '{"webhook_url": "https://hooks.slack.com/services/T0SECRET"}'
+    given = f'{{"action": "set", "channel_type": "slack", "config": {hook}}}'
+    async with stage.at_work():
+        message = stage.send(session.id, f"!call configure_notifications {given}")
+        (ask,) = await stage.asked()
+        (shown,) = await stage.until(lambda: stage.events(session.id, "approval_required"), "it is shown")
+        stage.answer(ask.id, "deny")
+        await stage.done(session.id, message)
+    assert shown.data["input"]["config"] == {"webhook_url": "https://hooks.slack.com/(hidden)"}
+    assert "T0SECRET" not in str(shown.data)
 
 
 async def test_the_mode_of_a_turn_that_is_under_way_can_be_changed(stage: Stage) -> None:

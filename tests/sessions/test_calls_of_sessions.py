@@ -1,6 +1,7 @@
-"""What our own tools do for a session is seen in it: their status, and what the gate asks."""
+"""What our own tools do for a session is seen in it: their status, and what the gate asks; their secrets are not."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -34,6 +35,56 @@ def stage(prepared_database_url: str, make_fleet: Callable[..., Fleet]) -> Stage
     return Stage(make_fleet(prepared_database_url, extra={"tea": here}, approval_hold_s=30.0))
 
 
+SECRET = "T0SECRET"
+SLACK = {"webhook_url": f"https://hooks.slack.com/services/{SECRET}"}
+CONFIGURE = "mcp__rookery__configure_notifications"
+
+
+def names_with_secret(stage: Stage, session_id: str) -> list[str]:
+    return [event.name for event in stage.events(session_id) if SECRET in json.dumps(event.data)]
+
+
+async def test_a_secret_that_whoever_approves_is_not_shown_stands_in_no_event(stage: Stage) -> None:
+    session = stage.open(mode="ask")
+    arguments = json.dumps({"action": "set", "channel_type": "slack", "config": SLACK})
+    async with stage.at_work():
+        message = stage.send(session.id, f"!call configure_notifications {arguments}")
+        (ask,) = await stage.asked()
+        await stage.until(lambda: stage.events(session.id, "approval_required"), "it is shown")
+        stage.answer(ask.id, "approve")
+        await stage.done(session.id, message)
+    assert names_with_secret(stage, session.id) == ["turn_input"]
+    (ended,) = stage.events(session.id, "tool_call_end")
+    hidden = {"webhook_url": "https://hooks.slack.com/(hidden)"}
+    assert ended.data["input"] == {"action": "set", "channel_type": "slack", "config": hidden}
+    (result,) = stage.events(session.id, "tool_result")
+    assert (result.data["is_error"], SECRET in ask.context) == (False, False)
+
+
+async def test_pieces_of_an_input_with_secrets_are_not_kept_and_those_of_others_are(stage: Stage) -> None:
+    calls = {"c1": CONFIGURE, "c2": "mcp__rookery__ping", "c3": "mcp__other__configure_notifications"}
+    given = {"c1": {"action": "set", "confg": SLACK}, "c2": {}, "c3": {"config": {"place": "here"}}}
+
+    async def play(puppet: Puppet) -> AsyncIterator[SessionEvent]:
+        for call_id, name in calls.items():
+            yield SessionEvent("tool_call_start", {"call_id": call_id, "tool": name})
+        for call_id in calls:
+            yield SessionEvent("tool_call_delta", {"call_id": call_id, "text": json.dumps(given[call_id])})
+        for call_id, name in calls.items():
+            yield SessionEvent("tool_call_end", {"call_id": call_id, "tool": name, "input": given[call_id]})
+        async for event in obedient(puppet):
+            yield event
+
+    stage.use(Puppets(play))
+    session = stage.open()
+    async with stage.at_work():
+        await stage.turn(session.id, "go")
+    assert names_with_secret(stage, session.id) == []
+    assert [each.data["call_id"] for each in stage.events(session.id, "tool_call_delta")] == ["c2", "c3"]
+    shown = [each.data["input"] for each in stage.events(session.id, "tool_call_end")]
+    assert shown == [{"action": "set", "confg": "(hidden)"}, {}, {"config": {"place": "here"}}]
+
+
 async def test_the_status_of_a_tool_is_told_in_the_session_of_its_caller_and_no_other(stage: Stage) -> None:
     session, other = stage.open(), stage.open()
     async with stage.at_work():
@@ -49,7 +100,9 @@ async def test_a_call_that_the_gate_holds_is_shown_in_its_session(stage: Stage) 
     gate = asyncio.Event()
 
     async def play(puppet: Puppet) -> AsyncIterator[SessionEvent]:
-        yield SessionEvent("tool_call_start", {"call_id": "c1", "tool": "mcp__rookery__brew_tea"})
+        begun = {"call_id": "c1", "tool": "mcp__rookery__brew_tea"}
+        yield SessionEvent("tool_call_start", begun)
+        yield SessionEvent("tool_call_end", {**begun, "input": {}})
         await stage.platform.calls.call(puppet.launch.actor, "brew_tea", {})
         yield SessionEvent("tool_result", {"call_id": "c1", "text": "brewed", "is_error": False})
         await gate.wait()

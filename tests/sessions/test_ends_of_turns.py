@@ -12,7 +12,7 @@ from rookery.jobs.store import Jobs
 from rookery.lifecycle.run_store import Row, RunStatus
 from rookery.lifecycle.session_store import SessionRuns
 from rookery.lifecycle.sessions import Outcome
-from rookery.sessions import turn as turns
+from rookery.sessions import wishes
 from rookery.sessions.events import SessionEvent, done
 from tests.sessions.agents import Puppet, Puppets, breaking, obedient, silent, vanishing
 from tests.sessions.stage import Stage
@@ -87,11 +87,10 @@ async def test_an_agent_that_never_says_anything_is_stopped(stage: Stage, puppet
     assert puppets.made[0].stops == 1
 
 
-async def test_an_agent_that_falls_silent_is_stopped_unless_a_tool_works_or_somebody_is_asked(
-    stage: Stage, puppets: Puppets
-) -> None:
+async def test_an_agent_that_falls_silent_is_stopped_unless_a_tool_works(stage: Stage, puppets: Puppets) -> None:
     async def play(puppet: Puppet) -> AsyncIterator[SessionEvent]:
         yield SessionEvent("tool_call_start", {"call_id": "c1", "tool": "Bash"})
+        yield SessionEvent("tool_call_end", {"call_id": "c1", "tool": "Bash", "input": {}})
         await asyncio.sleep(1.2)
         yield SessionEvent("tool_result", {"call_id": "c1", "text": "", "is_error": False})
         await puppet.gate.wait()
@@ -107,7 +106,7 @@ async def test_an_agent_that_falls_silent_is_stopped_unless_a_tool_works_or_some
 async def test_an_interrupted_agent_that_goes_on_is_stopped(
     stage: Stage, puppets: Puppets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "INTERRUPT_S", 0.1)
+    monkeypatch.setattr(wishes, "INTERRUPT_S", 0.1)
 
     async def play(puppet: Puppet) -> AsyncIterator[SessionEvent]:
         while True:

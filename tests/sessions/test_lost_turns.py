@@ -3,17 +3,26 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from rookery.core.errors import Conflict
+from rookery.db.tx import Tx
 from rookery.jobs.store import Jobs
-from rookery.sessions.lost import LOST
+from rookery.jobs.tables import jobs
+from rookery.lifecycle.sessions import Outcome
+from rookery.sessions.events import SessionEvent, done
+from rookery.sessions.lost import LOST, is_busy
+from rookery.sessions.store import SessionRows
+from rookery.sessions.turn_log import TurnLog
 from tests.lifecycle import session_trials
 from tests.lifecycle.session_trials import TrialArgs, session_job
 from tests.platform_fixtures import Fleet
+from tests.sessions.agents import Puppet, Puppets
 from tests.sessions.stage import LIMIT_S, Stage
 
 pytestmark = pytest.mark.anyio
@@ -107,3 +116,72 @@ async def test_a_turn_in_another_process_is_interrupted_from_here(stage: Stage) 
         stage.change(lambda rows: rows.interrupt(session.id))
         ended = await stage.done(session.id, message)
     assert (ended.data["reason"], ended.data["output"]) == ("interrupted", "so far")
+
+
+async def test_a_turn_that_was_told_lost_has_no_second_done_and_leaves_the_turn_after_it_alone(stage: Stage) -> None:
+    async def play(puppet: Puppet) -> AsyncIterator[SessionEvent]:
+        yield SessionEvent("text_delta", {"text": "so far"})
+        await puppet.gate.wait()
+        yield done(Outcome("done", cost_usd=0.25), "completed")
+
+    def go_on_elsewhere(tx: Tx) -> None:
+        rows = SessionRows(tx, "default")
+        tx.run(sa.update(jobs).where(jobs.c.state == "running").values(lease_ms=0))
+        assert not is_busy(tx, "default", rows.of(session.id))
+        assert rows.began(rows.of(session.id), "run-elsewhere") is not None
+
+    puppets = Puppets(play)
+    stage.use(puppets)
+    session = stage.open()
+    async with stage.at_work():
+        stage.send(session.id, "one")
+        await stage.until(lambda: stage.events(session.id, "text_delta"), "it works")
+        stage.write(go_on_elsewhere)
+        puppets.made[0].gate.set()
+        await stage.until(lambda: not stage.sessions.turns, "the lost one is over")
+        row = stage.row(session.id)
+    assert ends(stage, session.id) == [("failed", LOST)]
+    assert (row.state, row.run_id, row.error) == ("running", "run-elsewhere", LOST)
+
+
+async def test_a_turn_that_has_begun_elsewhere_ends_the_one_that_is_taken_for_lost(stage: Stage) -> None:
+    async def play(puppet: Puppet) -> AsyncIterator[SessionEvent]:
+        yield SessionEvent("text_delta", {"text": "so far"})
+        await puppet.gate.wait()
+
+    puppets = Puppets(play)
+    stage.use(puppets)
+    session = stage.open()
+    async with stage.at_work():
+        stage.send(session.id, "one")
+        await stage.until(lambda: stage.events(session.id, "text_delta"), "it works")
+        stage.change(lambda rows: rows.began(rows.of(session.id), "run-elsewhere"))
+        stage.sessions.turns[session.id].call()
+        await stage.until(lambda: puppets.made[0].stops == 1, "its agent is stopped")
+    assert stage.row(session.id).state == "running"
+
+
+async def test_the_done_of_a_turn_is_kept_with_its_end(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that ends as soon as the end of a turn is on record writes nothing more."""
+    keep = TurnLog.try_to_keep
+
+    def dying(log: TurnLog, event: SessionEvent) -> None:
+        if event.name != "done":
+            keep(log, event)
+
+    monkeypatch.setattr(TurnLog, "try_to_keep", dying)
+    session = stage.open()
+    async with stage.at_work():
+        message = stage.send(session.id, "!say hi")
+        await stage.until(lambda: stage.message(message).state == "done", "its end is on record")
+        assert ends(stage, session.id) == [("completed", "")]
+
+
+async def test_whoever_waits_for_a_done_that_was_never_recorded_is_told(stage: Stage) -> None:
+    session = stage.open()
+    sending = asyncio.ensure_future(anext(stage.sessions.send_message(stage.fleet.owner, session.id, "one")))
+    await stage.until(lambda: stage.change(lambda rows: rows.messages(session.id)), "it waits")
+    taken = stage.change(lambda rows: rows.take(session.id))
+    stage.change(lambda rows: rows.end_message(taken.id, "done", "run-1"))
+    with pytest.raises(Conflict, match="was not recorded"):
+        await asyncio.wait_for(sending, LIMIT_S)

@@ -137,19 +137,43 @@ def test_what_turns_have_used_adds_up(fleet: Fleet) -> None:
     session = opened(fleet)
     rows(fleet, lambda sessions: sessions.began(session, "run-1"))
     used = Outcome("done", cost_usd=0.25, turns=2, input_tokens=100, output_tokens=10)
-    rows(fleet, lambda sessions: sessions.turn_over(session.id, used))
-    row = rows(fleet, lambda sessions: sessions.turn_over(session.id, used, "it broke"))
+    again = rows(fleet, lambda sessions: sessions.turn_over(session.id, "run-1", used))
+    rows(fleet, lambda sessions: sessions.began(again, "run-2"))
+    row = rows(fleet, lambda sessions: sessions.turn_over(session.id, "run-2", used, "it broke"))
     assert (row.state, row.turns, row.cost_micros, row.input_tokens, row.error) == ("idle", 4, 500_000, 200, "it broke")
     stats = rows(fleet, lambda sessions: sessions.stats())
     assert (stats.states["idle"], stats.turns, stats.cost_micros, stats.output_tokens) == (1, 4, 500_000, 20)
     assert rows(fleet, lambda sessions: sessions.stats(agent="agt-none")).turns == 0
 
 
+def test_what_is_said_of_a_turn_that_was_lost_leaves_the_one_after_it_as_it_is(fleet: Fleet) -> None:
+    session = opened(fleet)
+    begun = rows(fleet, lambda sessions: sessions.began(session, "run-1"))
+    rows(fleet, lambda sessions: sessions.began(begun, "run-2"))
+    rows(fleet, lambda sessions: sessions.note(session.id, run_id="run-1", native_id="native-1"))
+    row = rows(fleet, lambda sessions: sessions.turn_over(session.id, "run-1", Outcome("done", cost_usd=0.25), "late"))
+    assert (row.state, row.run_id, row.native_id, row.error, row.cost_micros) == (
+        *("running", "run-2", None, None),
+        250_000,
+    )
+
+
+def test_a_model_that_somebody_wants_is_not_undone_by_the_one_that_runs(fleet: Fleet) -> None:
+    session = opened(fleet, model="small")
+    for wanted, kept in (("small", "small-1"), ("large", "large"), (None, "small-1")):
+        fleet.platform.database.direct(
+            lambda tx, m=wanted: tx.run(sa.update(agent_sessions).values(model=m)), write=True
+        )
+        models = ("small", None)
+        rows(fleet, lambda sessions, m=models: sessions.note(session.id, models=m, model="small-1"))
+        assert rows(fleet, lambda sessions: sessions.of(session.id)).model == kept
+
+
 def test_a_turn_that_ends_after_its_session_leaves_it_ended(fleet: Fleet) -> None:
     session = opened(fleet)
     rows(fleet, lambda sessions: sessions.began(session, "run-1"))
     rows(fleet, lambda sessions: sessions.end(session.id))
-    assert rows(fleet, lambda sessions: sessions.turn_over(session.id, Outcome("failed"))).state == "ended"
+    assert rows(fleet, lambda sessions: sessions.turn_over(session.id, "run-1", Outcome("failed"))).state == "ended"
 
 
 def test_no_mode_leads_beyond_that_of_the_agent(fleet: Fleet) -> None:
@@ -181,7 +205,7 @@ def test_the_pass_of_a_session_is_its_newest_and_counts_in_a_turn_alone(fleet: F
 
     assert (found(first), found(second), found("")) == (None, session.id, None)
     assert second not in str(rows(fleet, lambda sessions: sessions.of(session.id)))
-    rows(fleet, lambda sessions: sessions.turn_over(session.id, Outcome("done")))
+    rows(fleet, lambda sessions: sessions.turn_over(session.id, "run-1", Outcome("done")))
     assert found(second) is None
 
 
@@ -198,9 +222,9 @@ def test_sessions_are_listed_by_when_they_were_last_active(fleet: Fleet) -> None
 
 def test_a_session_of_a_job_ends_with_its_turn_unless_somebody_joined_in(fleet: Fleet) -> None:
     def turn(session: Row) -> str:
-        begun = rows(fleet, lambda sessions: sessions.began(session, f"run-{session.turns}"))
-        assert begun is not None
-        return rows(fleet, lambda sessions: sessions.turn_over(session.id, Outcome("done"))).state
+        run_id = f"run-{session.turns}"
+        assert rows(fleet, lambda sessions: sessions.began(session, run_id)) is not None
+        return rows(fleet, lambda sessions: sessions.turn_over(session.id, run_id, Outcome("done"))).state
 
     session = opened(fleet, origin="message", id="message:1")
     assert turn(session) == "ended"

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from rookery.core.errors import Conflict, NotFound, PermissionDenied, ValidationFailed
 from rookery.identity.store import IdentityStore
+from rookery.sessions.opening import Opening
 from tests.sessions.stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -111,3 +112,16 @@ async def test_a_folder_that_has_become_a_way_out_is_refused_when_the_turn_comes
         ended = await stage.turn(session.id, "!write a.txt b")
     assert (ended["reason"], "outside the folders" in ended["error"]) == ("failed", True)
     assert list(outside.iterdir()) == []
+
+
+async def test_a_program_ensures_a_session_and_reads_its_turn_as_a_stream(stage: Stage) -> None:
+    with pytest.raises(PermissionDenied):
+        await stage.sessions.ensure(stage.fleet.actor(), Opening())
+    first = await stage.sessions.ensure(stage.fleet.owner, Opening(title="mine"))
+    again = await stage.sessions.ensure(stage.fleet.owner, Opening(title="other"), first.id)
+    assert (again.id, again.title) == (first.id, "mine")
+    assert (await stage.sessions.ensure(stage.fleet.owner, Opening(), "ses-none")).id != first.id
+    async with stage.at_work():
+        told = [event async for event in stage.sessions.send_message(stage.fleet.owner, first.id, "!say hello")]
+    assert (told[0].name, told[-1].name) == ("turn_input", "done")
+    assert "".join(event.data["text"] for event in told if event.name == "text_delta").strip() == "hello"

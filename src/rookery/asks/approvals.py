@@ -78,6 +78,8 @@ class Wanted:
     unattended: bool
     follow: Mapping[str, Any] | None = None
     """The job that the decision leads to: see `NewAsk`."""
+    lasting_right: str | None = None
+    """What a yes that lasts is a yes to: the tool, unless said otherwise; empty if none may last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,9 @@ class Approvals:
         if ask.status == ANSWERED:
             lasts = USABLE_MS if read_decision(ask.answer["text"]).verdict == "yes" else FINAL_MS
             return ask.answered_ms + lasts > now
+        if ask.expires_ms - ask.created_ms < ATTENDED_MS and not wanted.unattended:
+            # Nobody attended that one; somebody attends this.
+            return False
         # Nobody decided: a session without a person is not to ask for ever.
         same = wanted.unattended and ask.session is not None and ask.session == wanted.session
         return same or ask.expires_ms + FINAL_MS > now >= ask.expires_ms
@@ -167,7 +172,8 @@ class Approvals:
             return Ticket(ask, rights_of(self.tx))
         self._refuse_too_many(store, wanted.asker)
         token = secrets.token_urlsafe(16)
-        row = {"tenant": self.tenant, "asker": wanted.asker, "tool": wanted.tool, "digest": wanted.digest}
+        right = wanted.tool if wanted.lasting_right is None else wanted.lasting_right
+        row = {"tenant": self.tenant, "asker": wanted.asker, "tool": right, "digest": wanted.digest}
         made = {"ask_id": ask.id, "number": number, "token_hash": hash_of(token), "used_ms": None}
         self.tx.run(sa.insert(approvals).values(**row, **made))
         return Ticket(ask, rights_of(self.tx), token)
@@ -189,6 +195,9 @@ class Approvals:
         ask = self.tx.one(sa.select(asks).where(asks.c.tenant == self.tenant, asks.c.id == ticket.ask.id))
         if ask is None or (ask.status == OPEN and ask.expires_ms > now_ms(self.tx)):
             raise _come_back(ticket)
+        if ask.status == WITHDRAWN and ask.answered_by is None:
+            # Whoever asked may have been another session of the same agent.
+            raise _come_back(ticket, "whoever asked for it took that back")
         if ask.status == WITHDRAWN:
             raise _refused(f"the ask about {ask.subject} was dismissed", "work without it")
         if ask.status != ANSWERED:

@@ -63,6 +63,8 @@ class NewAsk:
     open_for_ms: int = OPEN_FOR_MS
     follow: Mapping[str, Any] | None = None
     """The job `{job, args, queue}` that an answer leads to, in the transaction of the answer; it is told the ask."""
+    once: bool = False
+    """An answer that was handed over is none to the same words later: the asker had it for certain."""
 
 
 def wake_name(ask_id: str) -> str:
@@ -86,7 +88,7 @@ class Asks:
     def open(self, new: NewAsk) -> tuple[Row, bool]:
         """The ask, and whether it is new. A new one will be told on every channel and expires by itself."""
         for _ in range(TRIES):
-            found = self._again(new.key) if new.key is not None else None
+            found = self._again(new.key, once=new.once) if new.key is not None else None
             if found is not None:
                 return found, False
             made = self._insert(new)
@@ -122,7 +124,7 @@ class Asks:
         }
         return self.tx.one(statements.INSERT[self.tx.dialect].values(values))
 
-    def _again(self, key: str) -> Row | None:
+    def _again(self, key: str, *, once: bool) -> Row | None:
         """The ask of that key that is open, or whose answer still stands."""
         row = self.tx.one(statements.NEWEST, {"of_tenant": self.tenant, "wanted": key})
         if row is None:
@@ -132,7 +134,7 @@ class Asks:
             # The job that ends it tells everybody; here it only makes room for the next.
             self.tx.one(statements.LET_GO, {"of_tenant": self.tenant, "ask_id": row.id})
             return None
-        return row if row.status == OPEN or _stands(row, now) else None
+        return row if row.status == OPEN or _stands(row, now, once=once) else None
 
     def _see_to_it(self, row: Row) -> None:
         jobs = Jobs(self.tx, self.tenant)
@@ -304,13 +306,13 @@ class Asks:
             self.tx.wake(WAKE)
 
 
-def _stands(row: Row, now: int) -> bool:
+def _stands(row: Row, now: int, *, once: bool) -> bool:
     """Whether the answer is still the one to the same words."""
     if row.status != ANSWERED or row.answered_ms + KEPT_READY_MS <= now:
         return False
     if row.told_ms is None:
         return True
-    return row.kind not in DECIDED and row.told_ms + AGAIN_MS > now
+    return not once and row.kind not in DECIDED and row.told_ms + AGAIN_MS > now
 
 
 def options_of(new: NewAsk) -> list[str]:

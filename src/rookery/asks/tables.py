@@ -81,7 +81,8 @@ approvals = sa.Table(
     whole("used_ms", null=True),
 )
 """What an ask of the kind approval is about: one call, by the `digest` of its input. `number` counts the asks about the
-same call; `used_ms` is when the call went through, which it does once."""
+same call; `used_ms` is when the call went through, which it does once. `tool` is what a yes that lasts agrees to beyond
+this call, empty if there is nothing."""
 sa.Index("approvals_calls", approvals.c.tenant, approvals.c.asker, approvals.c.digest, approvals.c.number, unique=True)
 sa.Index("approvals_tokens", approvals.c.token_hash, unique=True)
 

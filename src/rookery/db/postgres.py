@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
+from sqlalchemy import exc
 
 from rookery.core.call import Records
 from rookery.core.errors import ConfigurationError, DatabaseError, RookeryError, ServiceUnavailable
@@ -233,7 +234,7 @@ class PostgresDatabase(Database):
         try:
             self.commit_records([note.record for note in batch])
         except RookeryError as error:
-            if len(batch) > 1 and isinstance(error.__cause__, psycopg.DataError | UnicodeError):
+            if len(batch) > 1 and isinstance(error.__cause__, exc.DataError | UnicodeError):
                 # One of them cannot be stored, whichever it is. The others must not suffer for it.
                 for note in batch:
                     self._settle_together([note])

@@ -44,6 +44,8 @@ MOST_WAITING = 2000
 """Events that nobody has taken yet; then Claude Code waits until somebody does."""
 INTERRUPT_S = 5.0
 """How long a turn may go on after it was told to end; then the program is ended."""
+ANSWER_S = 10.0
+"""How long it may take to say that it acts in another mode now."""
 PAUSE_S = 0.5
 """How far a call is, is told no more often than that."""
 log = logging.getLogger("rookery.claude")
@@ -160,13 +162,17 @@ class ClaudeAgent:
         self._asking.mode = mode
         self._server.actor = replace(self._server.actor, mode=mode)
         wanted = permission_mode(mode, root=os.geteuid() == 0)
-        try:
-            await self._client.set_permission_mode(cast(PermissionMode, wanted))
-        except Exception as error:
-            # It lets nobody act unasked who did not begin so; then the host is asked, and allows it.
-            log.info("Claude Code does not take the mode %s: %s", wanted, error)
-            if self._alive and wanted != "default":
-                await self._client.set_permission_mode("default")
+        # It lets nobody act unasked who did not begin so; then the host is asked, and allows it.
+        for each in dict.fromkeys((wanted, "default")):
+            try:
+                async with asyncio.timeout(ANSWER_S):
+                    await self._client.set_permission_mode(cast(PermissionMode, each))
+            except Exception as error:
+                log.info("Claude Code does not take the mode %s: %s", each, error)
+            else:
+                return
+        if self._alive:
+            raise ServiceUnavailable(f"Claude Code does not take the mode {mode}", hint="stop the agent")
 
     async def interrupt(self) -> None:
         turn = self._turn
@@ -195,7 +201,10 @@ class ClaudeAgent:
 
     async def _end_everything(self) -> None:
         # A tool that does not heed its end keeps the SDK waiting; the program need not wait for that too.
-        await asyncio.gather(self._client.disconnect(), self._process.close())
+        ends = await asyncio.gather(self._client.disconnect(), self._process.close(), return_exceptions=True)
+        for error in ends:
+            if isinstance(error, Exception):
+                log.error("an agent did not end as it should", exc_info=error)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -254,14 +263,12 @@ class ClaudeAgent:
     async def _result(self, message: ResultMessage) -> None:
         turn = self._turn
         await self._put(self._reading.status(message))
-        total = message.total_cost_usd or 0.0
-        cost, self._spent = max(total - self._spent, 0.0), total
         failure = of_result(message, self._launch.max_turns)
         outcome = Outcome(
             "done" if failure is None else "failed",
             output=message.result or "" if failure is None else "",
             error="" if failure is None else failure.message,
-            cost_usd=cost,
+            cost_usd=self._cost(message),
             turns=message.num_turns,
             input_tokens=taken(message.usage),
             output_tokens=given(message.usage),
@@ -272,6 +279,13 @@ class ClaudeAgent:
             await self._fail(failure, outcome)
         else:
             self._over(outcome, "completed")
+
+    def _cost(self, result: ResultMessage) -> float:
+        """What the turn has cost. The total of a resumed session has in it what it cost before."""
+        before, told = self._spent, result.total_cost_usd
+        self._spent = before if told is None else told
+        own = self._process.cost_of(result.uuid)
+        return max(self._spent - before, 0.0) if own is None else own
 
     async def _explain_servers(self) -> None:
         """Say why a server is not connected. The first message of a turn only says that it is not."""

@@ -7,12 +7,13 @@ from typing import Any, cast
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
 
 from rookery.core.actor import Mode
-from rookery.sessions.port import Asked, Choice, Host, ToolUse
+from rookery.sessions.port import OURS, Asked, Choice, Host, ToolUse
 
 Json = dict[str, Any]
 QUESTION = "AskUserQuestion"
-SHELL = "Bash"
-WATCHED = f"{SHELL}|mcp__.*"
+_FILES = ("Edit", "Write", "MultiEdit", "NotebookEdit", "Read", "Grep", "Glob", "LS", "NotebookRead")
+WATCHED = "|".join(("Bash", *_FILES, "WebFetch", "mcp__.*"))
+"""What touches the machine, the web or a server: a pattern of names of tools."""
 NOBODY = "Nobody will answer: decide without asking, or stop and say what you would have to know."
 log = logging.getLogger("rookery.claude")
 
@@ -59,11 +60,12 @@ class Asking:
     async def before_use(self, given: Any, tool_use_id: str | None, context: Any) -> Json:
         """Before each use of a tool of `WATCHED`: whether it has to be asked for, whatever Claude Code thinks of it.
 
-        It runs commands that it takes for harmless unasked, and tools that were free when the session began. Where the
-        mode does not allow them by itself, that is for the host to say.
+        It runs commands that it takes for harmless unasked, reads and edits in its folder, and uses tools that were
+        free when the session began; and it may not have heard yet that the mode is another. So the host is asked, which
+        knows what is free. In the mode act our own tools need no question: they are held at the call.
         """
-        shell = given.get("tool_name") == SHELL
-        if self.mode == "autonomy" or (self.mode == "act" and not shell):
+        ours = str(given.get("tool_name")).startswith(f"mcp__{OURS}__")
+        if self.mode == "autonomy" or (self.mode == "act" and ours):
             return {}
         reason = f"the session's mode is {self.mode}"
         said = {"hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": reason}

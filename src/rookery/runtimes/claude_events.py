@@ -105,14 +105,18 @@ class Reading:
         event = message.event
         match event.get("type"):
             case "message_start":
-                self._streamed, self._blocks = event["message"].get("id"), {}
                 self.input_tokens += taken(event["message"].get("usage"))
+                if message.parent_tool_use_id is None:
+                    self._streamed, self._blocks = event["message"].get("id"), {}
             case "message_delta":
                 self.output_tokens += given(event.get("usage"))
+            case _ if message.parent_tool_use_id is not None:
+                # What a helper of the agent does is told when it is whole.
+                return
             case "content_block_start" if event["content_block"]["type"] in ("tool_use", "server_tool_use"):
                 block = event["content_block"]
                 self._blocks[event["index"]] = block["id"]
-                yield self._starts(block["id"], block["name"], message.parent_tool_use_id)
+                yield self._starts(block["id"], block["name"], None)
             case "content_block_delta":
                 yield from self._delta(event["index"], event["delta"])
             case _:

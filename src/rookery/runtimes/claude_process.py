@@ -16,6 +16,7 @@ from typing import Any, cast
 from claude_agent_sdk import CLIConnectionError, CLIJSONDecodeError, ProcessError, Transport
 
 from rookery.lifecycle.leftovers import RUN_MARK, end_marked
+from rookery.runtimes.claude_cost import own_cost
 
 LONGEST_LINE = 64 * 1024 * 1024
 """A message can carry files and pictures."""
@@ -25,6 +26,8 @@ END_S = 1.0
 LOOK_S = 0.5
 SOON_S = 0.01
 KEPT_LINES = 20
+KEY = "ANTHROPIC_API_KEY"
+KEY_BY_PIPE = "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"
 _OF_LEASH = "-leash"
 # What stands before the program: a companion that ends it with everything it started when we are no more, however we
 # ended. We hold the other end of that pipe, and write nothing. The companion's own mark is another: it ends last.
@@ -46,6 +49,7 @@ class ClaudeProcess(Transport):
         self._helpers: list[asyncio.Task[None]] = []
         self._writing = asyncio.Lock()
         self._closing: asyncio.Task[None] | None = None
+        self._costs: dict[str, float] = {}
 
     @property
     def complaint(self) -> str:
@@ -56,24 +60,34 @@ class ClaudeProcess(Transport):
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None else None
 
+    def cost_of(self, result: str | None) -> float | None:
+        """What was spent between that result, by its uuid, and the one before; None if it did not say. Told once."""
+        return self._costs.pop(result or "", None)
+
     async def connect(self) -> None:
         leash, self._hand = os.pipe()
+        env, handed = dict(self._env), [leash]
         try:
+            if key := env.pop(KEY, None):
+                # Its environment is seen by whatever it starts. What it has read from a pipe, it alone knows.
+                handed.append(_filled(key))
+                env[KEY_BY_PIPE] = str(handed[-1])
             self._process = await asyncio.create_subprocess_exec(
                 *("sh", "-c", _LEASH, str(leash), f"{RUN_MARK}={self._mark}", *self._words),
                 cwd=self._folder,
-                env=dict(self._env),
+                env=env,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(leash,),
+                pass_fds=handed,
                 start_new_session=True,
                 limit=LONGEST_LINE,
             )
         except OSError as error:
             raise CLIConnectionError(f"{error.strerror}: {error.filename}") from error
         finally:
-            os.close(leash)
+            for end in handed:
+                os.close(end)
         self._helpers = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch())]
 
     async def _watch(self) -> None:
@@ -110,12 +124,20 @@ class ClaudeProcess(Transport):
             async for line in process.stdout:
                 said = line.strip()
                 if said.startswith(b"{"):
-                    yield _message(said)
+                    message = _message(said)
+                    self._note_cost(message)
+                    yield message
         except ValueError as error:
             raise CLIJSONDecodeError("a line that is too long", error) from error
         code = await _ended(process, SOON_S)
         if code:
             raise ProcessError("Claude Code ended", exit_code=code)
+
+    def _note_cost(self, message: dict[str, Any]) -> None:
+        """The SDK passes on what the session has cost, and not what the turn has."""
+        cost = own_cost(message) if message.get("type") == "result" else None
+        if cost is not None:
+            self._costs[str(message.get("uuid"))] = cost
 
     async def end_input(self) -> None:
         if self._process is not None and self._process.stdin is not None:
@@ -148,6 +170,14 @@ class ClaudeProcess(Transport):
             await asyncio.to_thread(end_marked, mark)
         for helper in self._helpers:
             helper.cancel()
+
+
+def _filled(text: str) -> int:
+    """The end of a pipe from which the text can be read, once."""
+    reading, writing = os.pipe()
+    with open(writing, "w", encoding="utf-8") as pipe:
+        pipe.write(text)
+    return reading
 
 
 def _message(line: bytes) -> dict[str, Any]:

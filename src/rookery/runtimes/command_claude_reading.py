@@ -4,6 +4,7 @@ import base64
 import binascii
 from collections.abc import Iterator, Sequence
 
+from rookery.runtimes.claude_cost import own_cost
 from rookery.runtimes.claude_tasks import Tasks
 from rookery.runtimes.command_reading import (
     Json,
@@ -51,7 +52,8 @@ class ClaudeReader(Reader):
         below = text(line.get("parent_tool_use_id"))
         match line.get("type"):
             case "stream_event":
-                return self._piece(table(line.get("event")), below)
+                # What a helper of the agent does is told when it is whole.
+                return self._piece(table(line.get("event"))) if not below else iter(())
             case "assistant":
                 return self._said(table(line.get("message")), below, line.get("error") is not None)
             case "user":
@@ -67,7 +69,7 @@ class ClaudeReader(Reader):
             case _:
                 return None
 
-    def _piece(self, event: Json, below: str) -> Iterator[SessionEvent]:
+    def _piece(self, event: Json) -> Iterator[SessionEvent]:
         match event.get("type"):
             case "message_start":
                 self._streamed.add(text(table(event.get("message")).get("id")))
@@ -76,7 +78,7 @@ class ClaudeReader(Reader):
                 block = table(event.get("content_block"))
                 if block.get("type") in ("tool_use", "server_tool_use"):
                     self._blocks[whole(event.get("index"))] = text(block.get("id"))
-                    yield self._starts(text(block.get("id")), text(block.get("name")), below)
+                    yield self._starts(text(block.get("id")), text(block.get("name")), "")
             case "content_block_delta":
                 yield from self._delta(whole(event.get("index")), table(event.get("delta")))
             case _:
@@ -165,8 +167,8 @@ class ClaudeReader(Reader):
     def _over(self, line: Json) -> Iterator[SessionEvent]:
         tally, usage = self.tally, table(line.get("usage"))
         tally.over = True
-        total = dollars(line.get("total_cost_usd"))
-        tally.cost_usd, tally.turns = _cost(line, total), whole(line.get("num_turns"))
+        total, own = dollars(line.get("total_cost_usd")), own_cost(line)
+        tally.cost_usd, tally.turns = total if own is None else own, whole(line.get("num_turns"))
         tally.input_tokens, tally.output_tokens = counted(usage, *TAKEN), counted(usage, "output_tokens")
         tally.said = text(line.get("result"))
         if line.get("is_error") is True:
@@ -185,14 +187,6 @@ class ClaudeReader(Reader):
             "context_max_tokens": whole(window),
         }
         yield SessionEvent("session_status", {key: value for key, value in known.items() if value})
-
-
-def _cost(line: Json, total: float) -> float:
-    """What this turn has cost. The total of a session that is resumed has what it cost before in it."""
-    since = line.get("model_usage_since_last_result")
-    if not isinstance(since, dict):
-        return total
-    return sum(dollars(table(used).get("costUSD")) for used in table(since).values())
 
 
 def _update(tasks: list[Json] | None) -> Iterator[SessionEvent]:

@@ -5,11 +5,14 @@ the process. What waits here ends with the turn.
 """
 
 import asyncio
+import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from rookery.asks.answering import read_decision
 from rookery.asks.approvals import ATTENDED_MS, UNATTENDED_MS, Approvals, Ticket, Wanted
@@ -25,11 +28,12 @@ from rookery.core.events import Event
 from rookery.core.gate import without_token
 from rookery.db.database import Database
 from rookery.db.tx import Tx
-from rookery.sessions.approving import foreign_subject, wanted_of_others, wanted_of_ours
+from rookery.sessions.approving import ForeignUse, foreign_subject, wanted_of_ours
 from rookery.sessions.events import EventName
-from rookery.sessions.foreign_tools import is_free, our_tool
+from rookery.sessions.foreign_tools import Ground, is_free, our_tool
 from rookery.sessions.patience import Patience
 from rookery.sessions.port import Asked, Permission, ToolUse
+from rookery.sessions.redaction import hides, shown_input
 
 T = TypeVar("T")
 log = logging.getLogger("rookery.sessions")
@@ -41,6 +45,7 @@ MOST_OPTIONS = MOST_QUESTIONS = 20
 TRIES = 5
 LET_GO_S = 5.0
 _NO_TURN = "no turn of this session is under way"
+_TAKEN_BACK = "it was taken back"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,10 @@ class Interactions:
         self._calls = calls
         self._database = database
         self._asker = asker
+        self._ground = Ground(asker.folder, calls.facts.get("home"))
         self._underway: set[asyncio.Task[Any]] = set()
+        self._alike: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._waiting: Counter[str] = Counter()
         self._stay_open = False
 
     async def let_go(self, *, stay_open: bool = False) -> None:
@@ -92,7 +100,7 @@ class Interactions:
         if stage is None:
             return Permission(False, _NO_TURN)
         try:
-            decided = await self._until_let_go(self._decided(stage, use))
+            decided = await self._until_let_go(self._decided_each(stage, use))
         except RookeryError as error:
             return Permission(False, error.message)
         return decided or Permission(False, "the turn has ended")
@@ -122,31 +130,37 @@ class Interactions:
             self._underway.discard(task)
         return None if task.cancelled() else task.result()
 
-    async def _decided(self, stage: Stage, use: ToolUse) -> Permission:
-        actor = await self._asker.now()
-        name = our_tool(use.tool)
-        if name is not None:
-            return await self._ours(stage, use, actor, name)
+    async def _decided_each(self, stage: Stage, use: ToolUse) -> Permission:
+        """Of several equal uses at the same time one after the other: a yes is used up before the next is asked for."""
+        words = json.dumps([use.tool, dict(use.input)], sort_keys=True, default=str)
+        async with self._alike.setdefault(words, asyncio.Lock()):
+            name = our_tool(use.tool)
+            return await (self._others(stage, use) if name is None else self._ours(stage, use, name))
+
+    async def _others(self, stage: Stage, use: ToolUse) -> Permission:
+        asker, ground = self._asker, self._ground
         subject = foreign_subject(self._calls.registry, use.tool)
-        asker = self._asker
+        foreign = ForeignUse(use=use, subject=subject, session=asker.session_id, ground=ground)
         for _ in range(TRIES):
-            free = is_free(use.tool, use.input, actor.mode, folder=asker.folder, listed=asker.listed)
-            if free or subject in actor.unasked:
+            # Rights may change while it waits, so whoever it is now is looked at each time.
+            actor = self._held(await asker.now())
+            free = is_free(use.tool, use.input, actor.mode, ground, asker.listed)
+            if free or foreign.lasting_right(actor) in actor.unasked:
                 return Permission(True)
-            ticket = await self._ask(wanted_of_others(self._held(actor), subject, use, self._follow(stage)))
+            ticket = await self._ask(foreign.wanted(actor, self._follow(stage)))
             decided = await self._decision(stage, use, ticket)
-            if not decided.allow:
-                return decided
+            if decided is None or not decided.allow:
+                return decided or Permission(False, _TAKEN_BACK)
             try:
                 await self._database.change(lambda tx, ticket=ticket: Approvals(tx, asker.tenant).use(ticket))
                 return decided
             except ApprovalRequired:
-                # Rights were changed while it waited, so whoever it is now is looked at again.
-                actor = await asker.now()
+                continue
         return Permission(False, "rights were changed again and again while it waited")
 
-    async def _ours(self, stage: Stage, use: ToolUse, actor: Actor, name: str) -> Permission:
+    async def _ours(self, stage: Stage, use: ToolUse, name: str) -> Permission:
         """The call itself is decided again when it comes: what is approved here is approved there."""
+        actor = await self._asker.now()
         tool = self._calls.registry.get(name)
         if tool is None:
             return Permission(False, f"there is no tool {name}")
@@ -161,10 +175,15 @@ class Interactions:
         except InvalidParams:
             # The call says what is wrong with it.
             return Permission(True)
-        return await self._decision(stage, use, await self._ask(wanted))
+        for _ in range(TRIES):
+            decided = await self._decision(stage, use, await self._ask(wanted))
+            if decided is not None:
+                return decided
+        return Permission(False, _TAKEN_BACK)
 
     def _held(self, actor: Actor) -> Actor:
-        return replace(actor, unattended=actor.unattended or self._asker.unattended)
+        asker = self._asker
+        return replace(actor, session=asker.session_id, unattended=actor.unattended or asker.unattended)
 
     def _follow(self, stage: Stage) -> dict[str, Any]:
         args = {"session_id": self._asker.session_id, "run_id": stage.run_id, "message_id": stage.message_id}
@@ -176,14 +195,14 @@ class Interactions:
             self._tell(ticket.ask)
         return ticket
 
-    async def _decision(self, stage: Stage, use: ToolUse, ticket: Ticket) -> Permission:
+    async def _decision(self, stage: Stage, use: ToolUse, ticket: Ticket) -> Permission | None:
+        """What was decided; None if another session had asked for it, and does not want it any more."""
         ask = ticket.ask
         if ask.status == OPEN:
-            shown = {"tool": use.tool, "input": dict(use.input), "title": use.title or ask.question}
-            stage.put(
-                "approval_required", {**prompt_of(ask, use.call_id, self._limit_ms), **shown, "reason": use.reason}
-            )
+            stage.put("approval_required", {**prompt_of(ask, use.call_id, self._limit_ms), **self._shown(use, ask)})
             ask = await self._settled(stage, use.call_id, ask)
+            if self._was_anothers(ask):
+                return None
         if ask.status == ANSWERED:
             await self._told(ask)
             decision = read_decision(ask.answer["text"])
@@ -192,6 +211,22 @@ class Interactions:
             why = f": {decision.reason}" if decision.reason else ""
             return Permission(False, f"{ask.answered_by} denied it{why}")
         return Permission(False, "it was dismissed" if ask.status == WITHDRAWN else "nobody decided in time")
+
+    def _shown(self, use: ToolUse, ask: Row) -> dict[str, Any]:
+        registry = self._calls.registry
+        # What a runtime says of a call may repeat its secrets.
+        title, reason = ("", "") if hides(registry, use.tool) else (use.title, use.reason)
+        shown = {"tool": use.tool, "input": shown_input(registry, use.tool, use.input)}
+        return {**shown, "title": title or ask.question, "reason": reason}
+
+    def _was_anothers(self, ask: Row) -> bool:
+        """Whether it ended for another session alone: taken back by it, or over since nobody attends that one."""
+        if ask.session == self._asker.session_id:
+            return False
+        if ask.status == WITHDRAWN:
+            return ask.answered_by is None
+        hurried = ask.expires_ms - ask.created_ms < self._limit_ms
+        return ask.status != ANSWERED and hurried and ask.expires_ms <= time.time_ns() // 1_000_000
 
     async def _answered(self, stage: Stage, call_id: str, questions: Sequence[Asked]) -> Sequence[str] | None:
         actor = await self._asker.now()
@@ -226,6 +261,7 @@ class Interactions:
                 key=digest_of("session question", asker.session_id, index, asked.question, options),
                 open_for_ms=self._limit_ms,
                 follow=self._follow(stage),
+                once=True,
             )
             opened.append(store.open(new))
         return opened
@@ -243,20 +279,28 @@ class Interactions:
     async def _settled(self, stage: Stage, call_id: str, ask: Row) -> Row:
         """The ask once it is decided or its time is over; everybody who follows the session is told."""
         left_ms = min(ask.expires_ms - time.time_ns() // 1_000_000, self._limit_ms)
+        self._waiting[ask.id] += 1
         try:
             async with stage.patience.waiting():
                 row = await until_settled(self._database, self._asker.tenant, ask.id, max(left_ms, 0) / 1000)
+            if row.status == OPEN:
+                await self._withdraw(ask)
         except asyncio.CancelledError:
             if not self._stay_open:
                 stage.put("interaction_resolved", _resolved(ask, call_id, "cancelled", "the turn has ended"))
                 await asyncio.shield(asyncio.ensure_future(self._withdraw(ask)))
             raise
-        if row.status == OPEN:
-            await self._withdraw(ask)
+        finally:
+            self._waiting[ask.id] -= 1
+            if not self._waiting[ask.id]:
+                del self._waiting[ask.id]
         stage.put("interaction_resolved", resolved_of(row, call_id))
         return row
 
     async def _withdraw(self, ask: Row) -> None:
+        """Take an ask back, unless it is another session's or something else here waits for it too."""
+        if ask.session != self._asker.session_id or self._waiting[ask.id] > 1:
+            return
         try:
             await self._database.change(lambda tx: Asks(tx, self._asker.tenant).withdraw(ask.id))
         except RookeryError as error:

@@ -6,6 +6,7 @@ from typing import Any
 
 from rookery.core.errors import RookeryError
 from rookery.lifecycle.sessions import Outcome
+from rookery.sessions.events import SessionEvent
 from rookery.sessions.port import Reason
 
 
@@ -26,6 +27,11 @@ class Ending:
     outcome: Outcome
     by_agent: bool = False
     lost: bool = False
+
+
+def turn_input(said: Said) -> SessionEvent:
+    """The first event of a turn."""
+    return SessionEvent("turn_input", {"message_id": said.id, "text": said.text, "from": said.sent_by})
 
 
 def failed(error: str, *, reason: Reason = "failed", lost: bool = False) -> Ending:

@@ -6,18 +6,19 @@ from typing import Any
 from rookery.asks.answering import read_decision
 from rookery.asks.store import Asks
 from rookery.core.actor import Actor
-from rookery.core.errors import Conflict, NotFound
+from rookery.core.errors import Conflict, NotFound, RookeryError
 from rookery.db.tx import Tx
 from rookery.jobs.kinds import Ended, Finish, JobArgs, job
 from rookery.jobs.running import Running
 from rookery.jobs.store import Jobs
+from rookery.lifecycle.run_store import NewRun
 from rookery.lifecycle.session_jobs import end_lost
 from rookery.lifecycle.session_runs import Task, run_session
 from rookery.lifecycle.session_store import SessionRuns
 from rookery.lifecycle.sessions import Session
 from rookery.sessions.asking import ANSWERED_JOB
-from rookery.sessions.ending import Said
-from rookery.sessions.lost import is_busy, run_of, tell_lost
+from rookery.sessions.ending import Said, said_of
+from rookery.sessions.lost import is_busy, run_of, tell_lost, tell_refused
 from rookery.sessions.manager import AgentSessions, Bounds
 from rookery.sessions.store import TURN, Row, SessionRows
 from rookery.sessions.tables import DONE, ENDED, LOST, QUEUED, TAKEN
@@ -81,7 +82,13 @@ async def take_turn(job: Running, args: TurnArgs) -> Finish:
     if taken is None:
         return None
     row, message = taken
-    actor = await sessions.actor_of(row)
+    try:
+        actor = await sessions.actor_of(row)
+    except RookeryError as error:
+        if error.retryable:
+            raise
+        why = said_of(error)
+        return lambda tx: tell_refused(tx, job.tenant, row, message, _run_of_job(job, row), why)
     said = Said(text=message.text, sent_by=message.sent_by, id=message.id)
     one = _OneTurn(sessions, row, said)
     task = Task(kind="session", actor=actor, prompt=message.text, key=row.id, cwd=row.cwd)
@@ -93,6 +100,19 @@ async def take_turn(job: Running, args: TurnArgs) -> Finish:
         # It did not start, and the session says why; or its end could not be written.
     turn = one.turn
     return None if turn is None else lambda tx: _end(tx, job.tenant, turn)
+
+
+def _run_of_job(job: Running, row: Row) -> NewRun:
+    return NewRun(
+        project_id=row.project_id or "",
+        issue_id=row.issue_id,
+        agent=row.agent,
+        kind="session",
+        key=row.id,
+        session=row.id,
+        attempt=job.attempt,
+        job_id=job.id,
+    )
 
 
 def _end(tx: Tx, tenant: str, turn: Turn) -> None:

@@ -94,6 +94,10 @@ class SessionLog:
         part.flushed.append(flushed)
         await flushed
 
+    def written(self, session_id: str, events: Sequence[Kept]) -> None:
+        """These were committed with something else: who follows the session is told."""
+        self._tell([], [(session_id, list(events))])
+
     async def follow(self, tenant: str, session_id: str, after: int = 0) -> AsyncGenerator[Sequence[Kept]]:
         """The events after that number and all that come, each once and in order, until the reader ends it."""
         async with self._followers.one(session_id) as follower:

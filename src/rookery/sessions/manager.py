@@ -19,18 +19,19 @@ from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.identity.renewing import Renewal
 from rookery.identity.resolve import Resolver
-from rookery.identity.store import IdentityStore
 from rookery.lifecycle.sessions import Session
 from rookery.sessions.asking import Asker, Interactions
 from rookery.sessions.control import Controls
 from rookery.sessions.ending import Said, failed
+from rookery.sessions.folders import OwnFolders, inside, place_here, places_of, real_folder
 from rookery.sessions.foreign_tools import OUR_PREFIX
 from rookery.sessions.gate_asks import GateAsks
 from rookery.sessions.log import SessionLog
 from rookery.sessions.lost import is_busy, run_of
-from rookery.sessions.opening import Ways, inside
+from rookery.sessions.opening import Opening, Ways, open_session
 from rookery.sessions.port import AgentRuntime, Launch
 from rookery.sessions.pulse import Limits
+from rookery.sessions.redaction import Redaction
 from rookery.sessions.sending import sent
 from rookery.sessions.servers import Servers, checked_servers
 from rookery.sessions.store import NewSession, Origin, Row, SessionRows, binding_of, is_unattended
@@ -78,6 +79,7 @@ class AgentSessions:
         self._resolver = resolver
         self._limits = Limits(first_event_s=settings.session_first_event_s, stall_s=settings.session_stall_s)
         self._roots = settings.session_roots
+        self._own_folders = OwnFolders(settings.home)
         self._controls = Controls(database)
         self._servers = Servers()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -155,7 +157,7 @@ class AgentSessions:
                 opened_by=actor.subject,
                 origin=kind,
                 title=prompt.strip().partition("\n")[0],
-                cwd=cwd,
+                cwd=cwd or place_here(tx, actor),
                 id=key,
             )
             rows = SessionRows(tx, actor.tenant)
@@ -198,6 +200,12 @@ class AgentSessions:
         async def agent(turn: Turn, anew: bool) -> Warm:
             return await self._agent(began, actor, turn, bounds, anew=anew)
 
+        def over(turn: Turn, warm: Warm | None) -> None:
+            self._over(turn, warm)
+            if not bounds.keep and turn.outcome.status == "done":
+                # Else it may be begun again by now, in another process and in the same folder.
+                self._own_folders.remove_empty(turn.id)
+
         turn = Turn(
             self._database,
             self.log,
@@ -207,7 +215,7 @@ class AgentSessions:
             said,
             agent=agent,
             now=now,
-            over=self._over,
+            over=over,
             stops=stops,
             keep=bounds.keep,
         )
@@ -225,7 +233,7 @@ class AgentSessions:
         if warm is None:
             return
         if self.closing:
-            self._stop_warm(turn.id, warm)
+            self.warm.stop(turn.id, warm)
             return
         self.warm.keep(turn.id, warm)
         if turn.id in self.warm:
@@ -255,12 +263,13 @@ class AgentSessions:
     async def _agent(self, row: Row, actor: Actor, turn: Turn, bounds: Bounds, *, anew: bool) -> Warm:
         """The agent of the session: the one that is here, the one that it was before, or a new one."""
         warm = self.warm.take(row.id)
-        if warm is not None and bounds.keep and row.model in warm.models:
+        servers = self._servers
+        if warm is not None and bounds.keep and row.model in warm.models and warm.servers == servers:
             return await self._in_mode(row.id, warm, actor.mode)
         if warm is not None:
-            self._stop_warm(row.id, warm)
+            self.warm.stop(row.id, warm)
         runtime = self._runtime(row.runtime)
-        launch, host = await self._launch(row, actor, bounds)
+        launch, host = await self._launch(row, actor, bounds, servers)
         agent = None
         if row.native_id is not None and not anew:
             with contextlib.suppress(NotFound):
@@ -269,7 +278,7 @@ class AgentSessions:
             if row.native_id is not None or row.turns > 0:
                 turn.tell("system", {"text": HISTORY_LOST})
             agent = await runtime.start(launch, host)
-        return Warm(agent, host, actor.mode, {row.model})
+        return Warm(agent, host, actor.mode, {row.model}, Redaction(self._calls.registry), servers)
 
     async def _in_mode(self, session_id: str, warm: Warm, mode: Mode) -> Warm:
         """The agent that was kept, in the mode of now. One that does not take it is stopped."""
@@ -278,13 +287,9 @@ class AgentSessions:
                 await warm.agent.set_mode(mode)
                 warm.mode = mode
         except BaseException:
-            self._stop_warm(session_id, warm)
+            self.warm.stop(session_id, warm)
             raise
         return warm
-
-    def _stop_warm(self, session_id: str, warm: Warm) -> None:
-        self.warm.keep(session_id, warm)
-        self.warm.drop(session_id)
 
     def _runtime(self, name: str) -> AgentRuntime:
         runtime = self.runtimes.get(name)
@@ -295,23 +300,24 @@ class AgentSessions:
             raise ConfigurationError(f"the runtime {name} cannot start agents here", hint=runtime.missing)
         return runtime
 
-    async def _launch(self, row: Row, actor: Actor, bounds: Bounds) -> tuple[Launch, Interactions]:
-        def prepare(tx: Tx) -> tuple[str, str]:
-            self._check_folder(tx, row, actor)
-            return SessionRows(tx, row.tenant).new_pass(row.id), self._resolver.prompt_additions(tx, actor)
+    async def _launch(self, row: Row, actor: Actor, bounds: Bounds, servers: Servers) -> tuple[Launch, Interactions]:
+        def prepare(tx: Tx) -> tuple[str, str, str]:
+            pass_key = SessionRows(tx, row.tenant).new_pass(row.id)
+            return pass_key, self._resolver.prompt_additions(tx, actor), self._folder(tx, row, actor)
 
-        pass_key, instructions = await self._database.change(prepare)
+        pass_key, instructions, folder = await self._database.change(prepare)
+        allowed = servers.allowed_besides(row.servers)
         launch = Launch(
             session=row.id,
             actor=actor,
             mode=actor.mode,
-            cwd=row.cwd,
+            cwd=folder,
             model=row.model,
             max_turns=bounds.max_turns,
             budget_usd=bounds.budget_usd,
             instructions=instructions,
-            servers={**self._servers.servers, **row.servers},
-            allowed=self._servers.allowed,
+            servers={**servers.servers, **row.servers},
+            allowed=allowed,
             pass_key=pass_key,
         )
 
@@ -321,19 +327,30 @@ class AgentSessions:
         asker = Asker(
             tenant=row.tenant,
             session_id=row.id,
-            folder=row.cwd,
+            folder=folder,
             unattended=row.origin != "user" or is_unattended(row),
             now=now,
-            listed=frozenset(self._servers.allowed),
+            listed=frozenset(allowed),
         )
         return launch, Interactions(self._calls, self._database, asker)
 
-    def _check_folder(self, tx: Tx, row: Row, actor: Actor) -> None:
-        """What was inside the allowed folders when the session was opened may be a way out of them by now."""
-        if row.origin == "user" and row.cwd is not None:
-            project = IdentityStore(tx, row.tenant).project(actor.project) if actor.project is not None else None
-            own = (actor.worktree, project.path if project is not None else None)
-            inside(row.cwd, (*self._roots, *(folder for folder in own if folder is not None)))
+    def _folder(self, tx: Tx, row: Row, actor: Actor) -> str:
+        """Where the agent works. What was inside the allowed folders may be a way out of them by now."""
+        if row.cwd is None:
+            return self._own_folders.made(row.id)
+        if row.origin != "user":
+            return real_folder(row.cwd)
+        return inside(row.cwd, (*self._roots, *places_of(tx, actor)))
+
+    async def ensure(self, opener: Actor, opening: Opening, session_id: str | None = None) -> Row:
+        """The session of that id, ours or the runtime's, if the opener knows of it; else a new one as it is wanted."""
+
+        def work(tx: Tx) -> Row:
+            rows = SessionRows(tx, opener.tenant, opener.closed)
+            found = rows.find(session_id) if session_id is not None else None
+            return found or open_session(tx, self._resolver, self.ways, opener, opening)
+
+        return await self._database.change(work)
 
     def send_message(self, opener: Actor, session_id: str, text: str) -> AsyncGenerator[Kept]:
         """Tell the agent something when its turn has come, and give what happens in that turn, up to its `done`.

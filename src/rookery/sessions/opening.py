@@ -1,21 +1,18 @@
 """What is checked before a session is opened: whose it is, where it works, and that it reaches no further than that."""
 
-import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rookery.core.actor import Actor, Mode
 from rookery.core.errors import ConfigurationError, InvalidParams, NotFound, PermissionDenied
 from rookery.db.tx import Tx
 from rookery.identity.binding import Binding, stricter
 from rookery.identity.resolve import Resolver
-from rookery.identity.store import IdentityStore
+from rookery.sessions.folders import inside, places_of, real_folder
 from rookery.sessions.store import NewSession, Row, SessionRows
 
 NO_RUNTIME = "this server starts no agents: its setting runtime names none"
 SET_RUNTIME = "set runtime, such as ROOKERY_RUNTIME=claude"
-OUTSIDE_HINT = "work in the folder of a project, or let the owner add the folder to session_roots"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,30 +80,8 @@ def _runtime(ways: Ways, wanted: str | None) -> str:
 
 
 def _folder(tx: Tx, actor: Actor, wanted: str | None, roots: Sequence[str]) -> str | None:
-    """The folder in which the agent works: the wanted one if it is inside what is allowed, else that of its project."""
-    project: Any = IdentityStore(tx, actor.tenant).project(actor.project) if actor.project is not None else None
-    own: str | None = actor.worktree or (project.path if project is not None else None)
+    """The wanted folder if it is inside what is allowed, else where the agent's work is; None: one of its own."""
+    places = places_of(tx, actor)[:1]
     if wanted is None:
-        return real_folder(own) if own is not None else None
-    return inside(wanted, (*roots, *((own,) if own is not None else ())))
-
-
-def inside(folder: str, roots: Iterable[str]) -> str:
-    """The real path of a folder inside one of the roots, links followed; else an error that says what to do."""
-    real = real_folder(folder)
-    for root in roots:
-        top = os.path.realpath(os.path.expanduser(root))
-        if os.path.commonpath([real, top]) == top:
-            return real
-    raise PermissionDenied(f"{folder[:200]} is outside the folders that agents may work in", hint=OUTSIDE_HINT)
-
-
-def real_folder(folder: str) -> str:
-    """The real path of a folder that is there."""
-    path = os.path.expanduser(folder)
-    if not os.path.isabs(path) or "\0" in path:
-        raise InvalidParams(f"{folder[:200]!r} is no absolute path of a folder", hint="give the whole path")
-    real = os.path.realpath(path)
-    if not os.path.isdir(real):
-        raise InvalidParams(f"there is no folder {folder[:200]}", hint="make it first")
-    return real
+        return real_folder(places[0]) if places else None
+    return inside(wanted, (*roots, *places))

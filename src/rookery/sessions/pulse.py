@@ -3,13 +3,20 @@
 import time
 from dataclasses import dataclass
 
+TOOL_TIMES = 6
+"""A tool may work so many times as long as an agent may be silent: its result may never come."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long an agent may show no sign of life: before its first event, and later."""
+    """How long an agent may show no sign of life: before its first event, later, and while a tool works."""
 
     first_event_s: float
     stall_s: float
+
+    @property
+    def tool_s(self) -> float:
+        return TOOL_TIMES * self.stall_s
 
     @property
     def look_s(self) -> float:
@@ -34,8 +41,8 @@ class Pulse:
         """Nothing has to be heard at the moment: somebody else is at work."""
         self._since = time.monotonic()
 
-    @property
-    def overdue_s(self) -> float | None:
+    def overdue_s(self, *, tool_works: bool) -> float | None:
         """The limit that is passed; None if there is time left."""
-        limit_s = self._limits.stall_s if self._began else self._limits.first_event_s
+        later_s = self._limits.tool_s if tool_works else self._limits.stall_s
+        limit_s = later_s if self._began else self._limits.first_event_s
         return limit_s if time.monotonic() - self._since > limit_s else None

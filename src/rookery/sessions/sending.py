@@ -10,7 +10,8 @@ from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.sessions.log import Kept, SessionLog
 from rookery.sessions.store import SessionRows
-from rookery.sessions.tables import DROPPED, LOST
+from rookery.sessions.tables import DONE, DROPPED, LOST
+from rookery.sessions.writing import kept_after
 
 LOOK_S = 1.0
 
@@ -39,6 +40,7 @@ async def _followed(
     database: Database, log: SessionLog, tenant: str, session_id: str, message_id: str, seen: int
 ) -> AsyncGenerator[Kept]:
     """What happens in the session, as long as the message waits or is being answered."""
+    last = seen
     async with contextlib.aclosing(log.follow(tenant, session_id, seen)) as batches:
         coming = asyncio.ensure_future(anext(batches))
         try:
@@ -46,12 +48,24 @@ async def _followed(
                 await asyncio.wait([coming], timeout=LOOK_S)
                 if coming.done():
                     for event in coming.result():
+                        last = event.number
                         yield event
                     coming = asyncio.ensure_future(anext(batches))
                     continue
-                row = await database.read(lambda tx: SessionRows(tx, tenant).message(session_id, message_id))
-                if row is None or row.state == DROPPED or (row.state == LOST and row.run_id is None):
-                    raise Conflict("the message was taken back before its turn", hint="send it again if it is wanted")
+                await database.read(lambda tx, after=last: _expect(tx, tenant, session_id, message_id, after))
         finally:
             coming.cancel()
             await asyncio.gather(coming, return_exceptions=True)
+
+
+def _expect(tx: Tx, tenant: str, session_id: str, message_id: str, after: int) -> None:
+    """Conflict if nothing is to come of the message after that event."""
+    row = SessionRows(tx, tenant).message(session_id, message_id)
+    if row is None or row.state == DROPPED:
+        raise Conflict("the message was taken back before its turn", hint="send it again if it is wanted")
+    if row.state not in (DONE, LOST):
+        return
+    if row.run_id is None:
+        raise Conflict("the message could not be answered", hint="list_sessions shows the error")
+    if not kept_after(tx, tenant, session_id, after, 1):
+        raise Conflict("the end of the turn was not recorded", hint="list_sessions shows what is known of it")

@@ -1,7 +1,7 @@
 """Further MCP servers for sessions, and which of their tools need no question. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,16 @@ class Servers:
 
     servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     allowed: Sequence[str] = ()
+
+    def allowed_besides(self, own: Collection[str]) -> tuple[str, ...]:
+        """What is allowed in a session that brings servers of its `own`: one of the same name is not the one meant."""
+        return tuple(tool for tool in self.allowed if server_of(tool) not in own)
+
+
+def server_of(tool: str) -> str | None:
+    """The server that a tool belongs to, by the tool's whole name."""
+    found = _TOOL.fullmatch(tool)
+    return found[1] if found is not None else None
 
 
 def checked_servers(servers: Mapping[str, Mapping[str, Any]], allowed: Sequence[str] | None = None) -> Servers:
@@ -59,7 +69,6 @@ def _check_tool(tool: str, servers: Mapping[str, Any]) -> None:
             f"{tool[:100]} stands for tools that nobody has named",
             hint="name each tool of another server, such as mcp__tracker__search",
         )
-    found = _TOOL.fullmatch(tool)
-    if found is None or found[1] not in servers:
+    if server_of(tool) not in servers:
         known = ", ".join(sorted(servers)) or "none"
         raise ValidationFailed(f"{tool[:100]} is no tool of a server given here", hint=f"servers: {known}")

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -334,21 +334,33 @@ class SessionRows:
         now, then = (WAITING, RUNNING) if for_person else (RUNNING, WAITING)
         self._change(session_id, {"state": now}, _s.state == then)
 
-    def note(self, session_id: str, **values: Any) -> None:
-        """Keep what the runtime said of itself: native_id, model, context_tokens, context_max."""
-        self._change(session_id, values)
+    def note(
+        self, session_id: str, *, run_id: str | None = None, models: Collection[str | None] = (), **values: Any
+    ) -> None:
+        """Keep what the runtime said of itself: native_id, model, context_tokens, context_max.
 
-    def turn_over(self, session_id: str, outcome: Outcome, error: str | None = None) -> Row | None:
-        """The turn is over, and this is what it has used."""
+        With a `run_id` it counts as long as that is the run of the newest turn. A `model` is kept if the one that is
+        wanted is among `models`, so that nobody's choice is undone by an agent that was started before it.
+        """
+        if "model" in values:
+            named = [model for model in models if model is not None]
+            same = sa.or_(_s.model.in_(named), sa.and_(_s.model.is_(None), sa.literal(None in models)))
+            values["model"] = sa.case((same, values["model"]), else_=_s.model)
+        self._change(session_id, values, *([] if run_id is None else [_s.run_id == run_id]))
+
+    def turn_over(self, session_id: str, run_id: str, outcome: Outcome, error: str | None = None) -> Row | None:
+        """The turn of that run is over, and this is what it has used. A session that is at another turn stays so."""
         turns, taken, given = outcome.counts
         used = {"cost_micros": outcome.cost_micros, "turns": turns, "input_tokens": taken, "output_tokens": given}
         at = now_ms(self.tx)
         values: dict[str, Any] = {name: _s[name] + number for name, number in used.items()}
+        other = sa.or_(_s.run_id.is_(None), _s.run_id != run_id, _s.state.not_in((RUNNING, WAITING)))
         # What a job wanted is done; unless a person has joined in, nobody has anything more to say there.
-        over = sa.or_(_s.state == ENDED, sa.and_(_s.origin != "user", sa.literal(self._waiting(session_id) == 0)))
-        values["state"] = sa.case((over, ENDED), else_=IDLE)
-        values["ended_ms"] = sa.case((over, sa.func.coalesce(_s.ended_ms, at)), else_=None)
-        return self._change(session_id, {**values, "error": error, "active_ms": at})
+        over = sa.and_(_s.origin != "user", sa.literal(self._waiting(session_id) == 0))
+        values["state"] = sa.case((other, _s.state), (over, ENDED), else_=IDLE)
+        values["ended_ms"] = sa.case((other, _s.ended_ms), (over, at), else_=None)
+        values["error"] = sa.case((other, _s.error), else_=error)
+        return self._change(session_id, {**values, "active_ms": at})
 
     def new_pass(self, session_id: str) -> str:
         """A new key with which programs bind themselves to the session; the one before counts no more."""

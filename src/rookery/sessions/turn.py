@@ -3,34 +3,34 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rookery.core.actor import Actor, Mode
-from rookery.core.errors import DatabaseError, RookeryError, TimedOut
+from rookery.core.actor import Actor
+from rookery.core.errors import RookeryError, TimedOut
 from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.lifecycle.session_store import SessionRuns
 from rookery.lifecycle.sessions import Outcome
 from rookery.sessions.asking import Stage
-from rookery.sessions.ending import Ending, Said, ending_of, failed, said_of, unreachable
+from rookery.sessions.ending import Ending, Said, ending_of, failed, said_of, turn_input, unreachable
 from rookery.sessions.events import DONE, EventName, SessionEvent, done
 from rookery.sessions.log import SessionLog
 from rookery.sessions.patience import Patience
 from rookery.sessions.pulse import Limits, Pulse
 from rookery.sessions.store import Row, SessionRows
-from rookery.sessions.tables import ENDED
+from rookery.sessions.turn_end import end_turn, has_done
 from rookery.sessions.turn_log import TurnLog
 from rookery.sessions.warm import Warm, stop_agent
+from rookery.sessions.wishes import Wishes
+from rookery.sessions.writing import Kept
 
 log = logging.getLogger("rookery.sessions")
-LOOK_S = 5.0
-"""However deaf we are, a wish is seen after so long."""
-INTERRUPT_S = 10.0
-"""So long an agent that was interrupted has to end its turn."""
 LAST_WORDS_S = 0.5
 """An agent that was stopped has so long to say what it has cost."""
+WHY_S = 1.0
+"""So long we look for the reason why a turn is stopped before it is stopped without one."""
 PAUSES_S = (0.1, 0.3, 1.0)
 STOPPED = "the server was stopped"
 UNKNOWN = "lost"
@@ -68,26 +68,22 @@ class Turn:
         self._log = TurnLog(record, row.tenant, row.id, run_id)
         self._limits = limits
         self._agent = agent
-        self._now = now
         self._over = over
         self._stops = stops
         self._keep = keep
         self._patience = Patience(database, row.tenant, row.id, run_id)
-        self._interrupts: int = row.interrupts
-        self._mode: Mode = row.mode
-        self._warm: Warm | None = None
+        self._wishes = Wishes(database, row, run_id, now=now, end=self.end, tell=self.tell)
         self._ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._finished = asyncio.Event()
         self.outcome = Outcome("failed", turns=0)
-        self._called = asyncio.Event()
-        self._notes: dict[str, Any] = {}
-        self._native_id: str | None = row.native_id
         self._resumed = row.native_id is not None
+        self._began = False
         self._open: dict[str, str] = {}
         self._pulse = Pulse(limits)
         self._told_error = False
         self._last: Ending | None = None
         self._listening: asyncio.Task[None] | None = None
+        self._obeying: asyncio.Task[None] | None = None
         self._playing: asyncio.Task[None] | None = None
 
     @property
@@ -102,15 +98,21 @@ class Turn:
     async def stop(self) -> None:
         """End it now, and its agent with it."""
         if self.under_way:
-            self.end(await self._why_stopped())
+            ending = failed("stopped", reason="stopped")
+            try:
+                ending = await self._why_stopped()
+            finally:
+                self.end(ending)
         await self._finished.wait()
 
     async def _why_stopped(self) -> Ending:
         """Nobody says why a session is stopped, but its deadline is on record."""
         if self._stops():
             return failed(STOPPED, reason="stopped", lost=True)
-        with contextlib.suppress(RookeryError):
-            left_ms, lasts_ms = await self._database.read(lambda tx: SessionRuns(tx, self._tenant).time_of(self.run_id))
+        with contextlib.suppress(RookeryError, TimeoutError):
+            async with asyncio.timeout(WHY_S):
+                runs = self._database.read(lambda tx: SessionRuns(tx, self._tenant).time_of(self.run_id))
+                left_ms, lasts_ms = await runs
             if left_ms <= 0 < lasts_ms:
                 return failed(f"it did not end within {lasts_ms / 1000:g} s", reason="timed_out")
         return failed("stopped", reason="stopped")
@@ -126,7 +128,7 @@ class Turn:
 
     def call(self) -> None:
         """Somebody may want something of the session."""
-        self._called.set()
+        self._wishes.call()
 
     def end(self, ending: Ending) -> None:
         """The first end counts."""
@@ -151,44 +153,65 @@ class Turn:
     async def begin(self) -> None:
         """Tell the agent what was said. Raises what keeps it from starting, once the turn is over for that."""
         limit_s = self._limits.first_event_s
+        self._obeying = asyncio.create_task(self._wishes.obey())
         try:
-            said = {"message_id": self.said.id, "text": self.said.text, "from": self.said.sent_by}
-            self._log.put("turn_input", said)
             async with asyncio.timeout(limit_s):
-                # What nobody could read afterwards is not begun.
-                await self._log.written()
-                await self._tell_agent(anew=False)
+                await self._start()
         except TimeoutError as error:
             late = TimedOut(f"the agent did not start within {limit_s:g} s", hint="see whether its runtime is well")
-            await self._finish(failed(late.message, reason="stalled"))
+            await self._seen_out(failed(late.message, reason="stalled"))
             raise late from error
         except asyncio.CancelledError:
-            await asyncio.shield(asyncio.ensure_future(self._break_off()))
+            await self._seen_out(None)
             raise
         except Exception as error:
-            await self._finish(failed(said_of(error)))
+            await self._seen_out(failed(said_of(error)))
             raise
         self._pulse.rest()
         self._playing = asyncio.create_task(self._play(), name=f"turn of {self.id}")
 
-    async def _break_off(self) -> None:
-        await self._finish(await self._why_stopped())
+    async def _seen_out(self, ending: Ending | None) -> None:
+        """Wait for its end, which comes also if nobody waits any more. None: it was stopped."""
+        self._playing = asyncio.create_task(self._finish(ending), name=f"turn of {self.id}")
+        await asyncio.shield(self._playing)
+
+    async def _start(self) -> None:
+        """Tell the agent what was said, unless the turn ends before that."""
+        starting = asyncio.create_task(self._tell_first())
+        try:
+            await asyncio.wait([starting, self._ending], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended = not self.under_way
+            starting.cancel()
+            # What it has started by then is stopped with the turn, so it has to be known.
+            (trouble,) = await asyncio.gather(starting, return_exceptions=True)
+        if trouble is not None and not ended:
+            raise trouble
+
+    async def _tell_first(self) -> None:
+        self._log.keep(turn_input(self.said))
+        # What nobody could read afterwards is not begun.
+        await self._log.written()
+        await self._tell_agent(anew=False)
 
     async def _tell_agent(self, *, anew: bool) -> None:
-        self._warm = await self._agent(self, anew)
-        self._warm.host.stage = self.stage
-        await self._warm.agent.send(self.said.text)
+        self._wishes.warm = warm = await self._agent(self, anew)
+        await self._wishes.hold()
+        if self.under_way:
+            warm.host.stage = self.stage
+            await warm.agent.send(self.said.text)
+            self._began = True
 
     async def _play(self) -> None:
-        self._listening = asyncio.create_task(self._listen())
-        parts = [asyncio.create_task(each) for each in (self._watch(), self._obey())]
+        watching = asyncio.create_task(self._watch())
+        if self._began:
+            self._listening = asyncio.create_task(self._listen())
         try:
             ending = await self._ending
         except asyncio.CancelledError:
             ending = failed(STOPPED, reason="stopped", lost=True)
-        for part in parts:
-            part.cancel()
-        await asyncio.gather(*parts, return_exceptions=True)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
         await self._finish(ending)
 
     async def _listen(self) -> None:
@@ -196,11 +219,10 @@ class Turn:
         try:
             ending = await self._heard_out()
             if ending is None and self.under_way:
-                if self._warm is not None:
-                    await stop_agent(self._warm.agent, self.id)
+                await self._stop_agent()
                 self._resumed = False
                 await self._tell_agent(anew=True)
-                ending = await self._heard_out()
+                ending = await self._heard_out() if self.under_way else None
             self._last = ending or failed("the agent cannot begin anew")
             self.end(self._last)
         except Exception as error:
@@ -210,7 +232,7 @@ class Turn:
 
     async def _heard_out(self) -> Ending | None:
         """How the agent says that it ended; None if it has never heard of the session that it was to go on with."""
-        warm = self._warm
+        warm = self._wishes.warm
         assert warm is not None
         unknown = False
         async for event in warm.agent.events():
@@ -225,36 +247,19 @@ class Turn:
     def _take(self, warm: Warm, event: SessionEvent) -> None:
         data = event.data
         call_id = str(data.get("call_id", ""))
-        if event.name in ("tool_call_start", "tool_call_end"):
+        if event.name == "tool_call_end":
             self._open[call_id] = str(data.get("tool", ""))
         elif event.name == "tool_result":
             self._open.pop(call_id, None)
         elif event.name == "error":
             self._told_error = True
-        self._log.keep(event)
+        if (shown := warm.redaction.shown(event)) is not None:
+            self._log.keep(shown)
         if event.name == "session_status":
-            self._take_status(warm, data)
-        if self._learn_id(warm):
-            self.call()
-
-    def _learn_id(self, warm: Warm) -> bool:
-        """Whether the runtime has another name for the session than the one that is kept."""
-        native_id = warm.agent.native_id
-        if native_id is None or native_id == self._native_id:
-            return False
-        self._native_id = self._notes["native_id"] = native_id
-        return True
-
-    def _take_status(self, warm: Warm, data: Mapping[str, Any]) -> None:
-        kept = {"model": "model", "context_tokens": "context_tokens", "context_max_tokens": "context_max"}
-        known = {column: data[name] for name, column in kept.items() if data.get(name) is not None}
-        if "model" in known:
-            warm.models.add(known["model"])
-        if known:
-            self._notes |= known
-            self.call()
-        for text in unreachable(data.get("servers") or ()):
-            self._log.put("system", {"text": text})
+            self._wishes.learn(warm, data)
+            for text in unreachable(data.get("servers") or ()):
+                self._log.put("system", {"text": text})
+        self._wishes.learn_id(warm)
 
     async def _watch(self) -> None:
         """End the turn if nothing is heard of the agent while nobody else is to blame."""
@@ -262,104 +267,52 @@ class Turn:
             await asyncio.sleep(self._limits.look_s)
             if (trouble := self._log.trouble()) is not None:
                 self.end(failed(trouble))
-            if self._patience.waits or self._open:
+            if self._patience.waits:
                 self._pulse.rest()
-            elif (limit_s := self._pulse.overdue_s) is not None:
+            elif (limit_s := self._pulse.overdue_s(tool_works=bool(self._open))) is not None:
                 self.end(failed(f"nothing was heard of the agent for {limit_s:g} s", reason="stalled"))
 
-    async def _obey(self) -> None:
-        """Do what people want of the session while its turn goes on."""
-        while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
-                    await self._called.wait()
-            self._called.clear()
-            try:
-                row = await self._look()
-            except RookeryError as error:
-                log.warning("what is wanted of %s cannot be read: %s", self.id, error.message)
-                await asyncio.sleep(1.0)
-                continue
-            if row is None or row.state == ENDED:
-                self.end(failed("the session was ended", reason="stopped"))
-                return
-            warm = self._warm
-            if row.interrupts > self._interrupts and warm is not None:
-                self._interrupts = row.interrupts
-                await self._interrupt(warm)
-            if row.mode != self._mode and warm is not None:
-                await self._change_mode(warm, row.mode)
-
-    async def _look(self) -> Row | None:
-        """The session as it is wanted, after what is known of it by now was noted."""
-        notes, self._notes = self._notes, {}
-
-        def work(tx: Tx) -> Row | None:
-            rows = SessionRows(tx, self._tenant)
-            if notes:
-                rows.note(self.id, **notes)
-            return rows.find(self.id)
-
-        try:
-            return await (self._database.change(work) if notes else self._database.read(work))
-        except BaseException:
-            # Also if the turn ended meanwhile: then they are written with its end.
-            self._notes = notes | self._notes
-            raise
-
-    async def _interrupt(self, warm: Warm) -> None:
-        asyncio.get_running_loop().call_later(INTERRUPT_S, self.end, failed("interrupted", reason="interrupted"))
-        try:
-            # An agent that waits for somebody hears it only once it need not wait any more.
-            await asyncio.gather(warm.agent.interrupt(), warm.host.let_go())
-        except Exception as error:
-            log.warning("the agent of %s cannot be interrupted: %s", self.id, error)
-            self.end(failed("interrupted", reason="interrupted"))
-
-    async def _change_mode(self, warm: Warm, wanted: Mode) -> None:
-        """What is wanted may be more than the agent has."""
-        self._mode = wanted
-        try:
-            async with asyncio.timeout(INTERRUPT_S):
-                mode = (await self._now()).mode
-                await warm.agent.set_mode(mode)
-            warm.mode = mode
-            self.tell("session_status", {"mode": mode})
-        except Exception as error:
-            self.tell("system", {"text": f"the mode {wanted} cannot be taken: {said_of(error)}"})
-
-    async def _finish(self, ending: Ending) -> None:
+    async def _finish(self, ending: Ending | None) -> None:
         """Everything that has to follow, once. Nothing is raised, and nothing can keep it from ending."""
-        self.end(ending)
-        ending = self._ending.result()
-        self.outcome = ending.outcome
+        kept: Warm | None = None
         try:
+            self.end(ending or await self._why_stopped())
+            ending = self._ending.result()
+            self.outcome = ending.outcome
+            if self._obeying is not None:
+                self._obeying.cancel()
+                await asyncio.gather(self._obeying, return_exceptions=True)
             kept = await self._let_agent_go(ending)
             ending = await self._with_last_words(ending)
             self._tell_error(ending)
             self.outcome = ending.outcome
-            await self._log.flush()
-            self.noted = await self._note_end(ending)
-            self._log.try_to_keep(done(ending.outcome, ending.reason))
-            await self._log.flush()
-            self._over(self, kept)
+            await self._tell_end(ending)
         except Exception:
             log.exception("the end of a turn of %s went wrong", self.id)
-            self._over(self, None)
         finally:
-            self._finished.set()
+            self.end(failed(STOPPED, reason="stopped", lost=True))
+            try:
+                self._over(self, kept)
+            finally:
+                self._finished.set()
 
     async def _let_agent_go(self, ending: Ending) -> Warm | None:
         """The agent if it can be kept; else it is stopped, and so is what it asked for."""
-        warm, self._warm = self._warm, None
+        warm = self._wishes.warm
         if warm is None:
             return None
         await warm.host.let_go(stay_open=ending.lost)
-        self._learn_id(warm)
+        self._wishes.learn_id(warm)
         if ending.by_agent and self._keep and warm.agent.alive:
+            self._wishes.warm = None
             return warm
-        await stop_agent(warm.agent, self.id)
+        await self._stop_agent()
         return None
+
+    async def _stop_agent(self) -> None:
+        warm, self._wishes.warm = self._wishes.warm, None
+        if warm is not None:
+            await stop_agent(warm.agent, self.id)
 
     async def _with_last_words(self, ending: Ending) -> Ending:
         """What an agent that was stopped says of what it has cost counts, whatever else it says."""
@@ -367,6 +320,8 @@ class Turn:
             await asyncio.wait([self._listening], timeout=0.0 if ending.by_agent else LAST_WORDS_S)
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
+            # One that was to begin anew may have come meanwhile.
+            await self._stop_agent()
         if ending.by_agent or self._last is None:
             return ending
         outcome = replace(self._last.outcome, status="failed", error=ending.outcome.error)
@@ -377,23 +332,44 @@ class Turn:
         if ending.outcome.error and not (expected or self._told_error):
             self._log.try_to_keep(SessionEvent("error", {"message": ending.outcome.error}))
 
-    async def _note_end(self, ending: Ending) -> bool:
+    async def _tell_end(self, ending: Ending) -> None:
+        """Keep how it ended, together with its `done`; where that cannot be, the `done` follows when it can."""
+        last = done(ending.outcome, ending.reason)
+        # The `done` is the last event of a turn, so nothing may be left to be written before it.
+        at_once = await self._log.flush()
+        self.noted = await self._note_end(ending, [last] if at_once else [])
+        if not (self.noted and at_once):
+            self._log.try_to_keep(last)
+            await self._log.flush()
+
+    async def _note_end(self, ending: Ending, events: Sequence[SessionEvent]) -> bool:
+        tried = False
+
+        def work(tx: Tx) -> list[Kept]:
+            # What could not be written, as it seemed, may have been.
+            return [] if tried and has_done(tx, self._tenant, self.run_id) else self.note_end(tx, ending, events)
+
         for pause_s in PAUSES_S:
             try:
-                await self._database.change(lambda tx: self.note_end(tx, ending))
+                self._log.told(await self._database.change(work))
                 return True
-            except DatabaseError as error:
+            except RookeryError as error:
                 log.warning("the end of a turn of %s cannot be written: %s", self.id, error.message)
+                if not error.retryable:
+                    break
+                tried = True
                 await asyncio.sleep(pause_s)
         return False
 
-    def note_end(self, tx: Tx, ending: Ending | None = None) -> None:
-        """Keep how it ended. Without an `ending` it is the one that counts, and all that is known of it by now."""
+    def note_end(self, tx: Tx, ending: Ending | None = None, events: Sequence[SessionEvent] = ()) -> list[Kept]:
+        """Keep how it ended, with these events unless its `done` is there; what was kept is returned.
+
+        Without an `ending` it is the one that counts, and all that is known of it by now.
+        """
         ending = ending or replace(self._ending.result(), outcome=self.outcome)
-        rows = SessionRows(tx, self._tenant)
-        if self._notes:
-            rows.note(self.id, **self._notes)
         error = ending.outcome.error if ending.reason != "interrupted" else None
-        rows.turn_over(self.id, ending.outcome, error or None)
+        self._wishes.note(tx)
+        kept = end_turn(tx, self._tenant, self.id, self.run_id, ending.outcome, error or None, events)
         if self.said.id is not None:
-            rows.end_message(self.said.id, "lost" if ending.lost else "done", self.run_id)
+            SessionRows(tx, self._tenant).end_message(self.said.id, "lost" if ending.lost else "done", self.run_id)
+        return kept

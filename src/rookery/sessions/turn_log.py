@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rookery.core.errors import RookeryError
 from rookery.sessions.events import EventName, SessionEvent
 from rookery.sessions.log import SessionLog
+from rookery.sessions.writing import Kept
 
 FLUSH_S = 5.0
 UNRECORDED_S = 30.0
@@ -41,11 +42,17 @@ class TurnLog:
         """Wait until everything is written. Raises what is in the way."""
         await self._log.flush(self._session_id)
 
-    async def flush(self) -> None:
-        """The same for a while, whether it can be done or not; it is tried again."""
+    async def flush(self) -> bool:
+        """The same for a while; whether it could be done. If not, it is tried again."""
         with contextlib.suppress(RookeryError, TimeoutError):
             async with asyncio.timeout(FLUSH_S):
                 await self.written()
+                return True
+        return False
+
+    def told(self, events: Sequence[Kept]) -> None:
+        """These were committed with something else."""
+        self._log.written(self._session_id, events)
 
     def trouble(self) -> str | None:
         """Why nothing could be written for too long, if that is so. To be asked now and then."""

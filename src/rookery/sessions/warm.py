@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from rookery.core.actor import Mode
 from rookery.sessions.asking import Interactions
 from rookery.sessions.port import Agent
+from rookery.sessions.redaction import Redaction
+from rookery.sessions.servers import Servers
 
 log = logging.getLogger("rookery.sessions")
 STOP_S = 10.0
@@ -24,6 +26,9 @@ class Warm:
     mode: Mode
     models: set[str | None]
     """What its model was to be, and what the agent calls it."""
+    redaction: Redaction
+    servers: Servers
+    """What it was given besides our own server."""
     since: float = field(default_factory=time.monotonic)
 
 
@@ -80,7 +85,7 @@ class WarmAgents:
         """The agent of the session, if it is here and can take another message."""
         warm = self._agents.pop(session_id, None)
         if warm is not None and not warm.agent.alive:
-            self._stop(session_id, warm)
+            self.stop(session_id, warm)
             return None
         return warm
 
@@ -88,7 +93,7 @@ class WarmAgents:
         """Let the agent of the session stop, if it is here."""
         warm = self._agents.pop(session_id, None)
         if warm is not None:
-            self._stop(session_id, warm)
+            self.stop(session_id, warm)
 
     async def close(self) -> None:
         """Stop all of them."""
@@ -100,7 +105,8 @@ class WarmAgents:
         if self._stops:
             await asyncio.wait(self._stops)
 
-    def _stop(self, session_id: str, warm: Warm) -> None:
+    def stop(self, session_id: str, warm: Warm) -> None:
+        """Let an agent stop that is not among these."""
         task = asyncio.create_task(stop_agent(warm.agent, session_id))
         self._stops.add(task)
         task.add_done_callback(self._stops.discard)

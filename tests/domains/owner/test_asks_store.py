@@ -55,6 +55,18 @@ def test_what_gives_rights_is_not_decided_at_the_agents_own_client(reception: Re
     assert reception.row(row.id).status == "open"
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_an_answer_that_counts_once_stands_until_it_was_heard(reception: Reception, once: bool) -> None:
+    new = approval(kind="question", key="k", once=once)
+    first, _ = change(reception, lambda store: store.open(new))
+    change(reception, lambda store: store.answer(first.id, "yes", "per-1", "cli"))
+    unheard, _ = change(reception, lambda store: store.open(new))
+    change(reception, lambda store: store.tell(first.id))
+    heard, is_new = change(reception, lambda store: store.open(new))
+    assert (unheard.id, unheard.status) == (first.id, "answered")
+    assert (heard.status, is_new) == (("open", True) if once else ("answered", False))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_ask_of_any_kind_is_opened_answered_and_over(reception: Reception, kind: Kind) -> None:
     row, is_new = change(reception, lambda store: store.open(approval(kind=kind, subject="iss-1")))

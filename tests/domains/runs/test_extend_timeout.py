@@ -136,10 +136,10 @@ async def test_who_waits_for_the_session_waits_longer(make_trials: Callable[...,
 
 
 async def test_and_no_longer_than_the_limit(make_trials: Callable[..., Trials]) -> None:
-    trials = make_trials(agent_timeout_ms=300)
+    trials = make_trials(agent_timeout_ms=1_000)
     run = await trials.done('!call extend_timeout {"minutes": 120}', "!wait 3000")
-    assert (run.status, run.error) == ("timed_out", "the session did not end within 1.2 s")
-    assert 1_200 <= run.ended_ms - run.started_ms < 10_000
+    assert (run.status, run.error) == ("timed_out", "the session did not end within 4 s")
+    assert 4_000 <= run.ended_ms - run.started_ms < 20_000
 
 
 def test_it_is_listed_with_the_seeds_spelling_and_few_words(trials: Trials) -> None:

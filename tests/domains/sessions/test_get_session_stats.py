@@ -31,8 +31,8 @@ async def test_a_closed_project_counts_for_nothing(desk: Desk, ada: Actor) -> No
 async def test_states_tokens_and_cost_are_told_and_no_content(desk: Desk, ada: Actor) -> None:
     first, second = desk.opened("ada", title="a secret title"), desk.opened("bob")
     outcome = Outcome("done", "a secret answer", cost_usd=0.25, turns=2, input_tokens=1000, output_tokens=50)
-    desk.rows(lambda rows: rows.turn_over(first, outcome))
-    desk.rows(lambda rows: rows.turn_over(first, outcome))
+    desk.rows(lambda rows: rows.turn_over(first, "run-1", outcome))
+    desk.rows(lambda rows: rows.turn_over(first, "run-1", outcome))
     desk.rows(lambda rows: rows.end(second))
     used = {"turns": 4, "cost_micros": 500_000, "input_tokens": 2000, "output_tokens": 100}
     for actor, states in ((ada, {**NONE, "idle": 1}), (desk.fleet.owner, {**NONE, "idle": 1, "ended": 1})):

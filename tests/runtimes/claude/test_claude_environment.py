@@ -41,11 +41,35 @@ async def test_no_secret_of_ours_reaches_the_agent(
     seen = dict(line.partition("=")[::2] for line in played.one("tool_result")["text"].splitlines())
     assert not OURS.keys() & seen.keys()
     assert "our-" not in played.one("tool_result")["text"]
+    assert "sk-ant-dummy" not in played.one("tool_result")["text"], "the key of the model is for Claude Code alone"
     assert seen["ROOKERY_SESSION"] == stage.session
     assert seen["RUN_OF_ROOKERY"]
     assert model.headers[0]["x-api-key"] == "sk-ant-dummy"
     begun = Path(f"/proc/{agent.pid}/environ").read_bytes()
     assert b"our-" not in begun
+    assert b"sk-ant-dummy" not in begun
+
+
+async def test_a_server_of_others_does_not_see_the_key_of_the_model(
+    stage: Stage, speaks: Speaks, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    speaks(Say("hello"))
+    nosy = {"type": "stdio", "command": "sh", "args": ["-c", f"env > {seen}.part; mv {seen}.part {seen}"]}
+    played = await turn(await stage.agent(servers={"nosy": nosy}))
+    assert played.done["output"] == "hello"
+    assert f"ROOKERY_SESSION={stage.session}" in seen.read_text()
+    assert "sk-ant-dummy" not in seen.read_text()
+
+
+async def test_without_a_key_its_absence_is_the_models_to_tell(
+    stage: Stage, speaks: Speaks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = speaks(Say("hello"))
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "gateway")
+    assert (await turn(await stage.agent())).done["output"] == "hello"
+    assert "x-api-key" not in model.headers[0]
 
 
 async def test_the_keys_of_foreign_servers_stand_on_no_command_line_and_soon_nowhere(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,6 +158,25 @@ async def test_a_stopped_agent_leaves_nothing_behind(stage: Stage, speaks: Speak
     assert processes(stage.session) == []
     assert not agent.alive
     await agent.stop()
+
+
+async def test_an_sdk_that_does_not_let_go_keeps_nothing_alive(
+    stage: Stage, speaks: Speaks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speaks(Say("hello"))
+    agent = await stage.agent()
+
+    client: Any = agent._client  # pyright: ignore[reportPrivateUsage]
+    let_go = client.disconnect
+
+    async def fail() -> None:
+        await let_go()
+        raise RuntimeError("cannot let go")
+
+    monkeypatch.setattr(client, "disconnect", fail)
+    await agent.stop()
+    assert processes(stage.session) == []
+    assert not agent._tasks  # pyright: ignore[reportPrivateUsage]
 
 
 HOST = """

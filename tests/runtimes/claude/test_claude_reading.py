@@ -39,15 +39,43 @@ def said(*blocks: Any, **how: Any) -> AssistantMessage:
     return AssistantMessage(content=list(blocks), model=MODEL, **how)
 
 
-def piece(event: dict[str, Any]) -> StreamEvent:
-    return StreamEvent(uuid="u", session_id="s", event=event)
+def piece(event: dict[str, Any], below: str | None = None) -> StreamEvent:
+    return StreamEvent(uuid="u", session_id="s", event=event, parent_tool_use_id=below)
+
+
+def pieces(message_id: str, text: str, below: str | None = None) -> list[StreamEvent]:
+    """The beginning of an answer, and its words."""
+    delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+    usage = {"input_tokens": 3}
+    begun = {"type": "message_start", "message": {"id": message_id, "usage": usage}}
+    return [piece(begun, below), piece(delta, below)]
 
 
 def test_what_was_told_in_pieces_is_not_told_again() -> None:
-    begun = piece({"type": "message_start", "message": {"id": "m1"}})
-    text = piece({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hello"}})
     whole = said(TextBlock("hello"), message_id="m1")
-    assert told(begun, text, whole) == [("text_delta", {"text": "hello"})]
+    assert told(*pieces("m1", "hello"), whole) == [("text_delta", {"text": "hello"})]
+
+
+def test_a_helper_that_speaks_in_pieces_is_not_the_agent_and_does_not_make_it_say_things_twice() -> None:
+    start = {"type": "tool_use", "id": "c2", "name": "Read"}
+    below = [
+        *pieces("m2", "thinking aloud", "c1"),
+        piece({"type": "content_block_start", "index": 1, "content_block": start}, "c1"),
+        said(ToolUseBlock("c2", "Read", {"file": "a"}), parent_tool_use_id="c1", message_id="m2"),
+    ]
+    whole = said(TextBlock("hello"), message_id="m1")
+    assert told(*pieces("m1", "hello"), *below, whole) == [
+        ("text_delta", {"text": "hello"}),
+        ("tool_call_start", {"call_id": "c2", "tool": "Read", "parent_call_id": "c1"}),
+        ("tool_call_end", {"call_id": "c2", "tool": "Read", "input": {"file": "a"}}),
+    ]
+
+
+def test_what_a_helper_uses_is_used() -> None:
+    reading = Reading()
+    for each in (*pieces("m1", "hello"), *pieces("m2", "thinking aloud", "c1")):
+        list(reading.events(each))
+    assert reading.input_tokens == 6
 
 
 def test_what_came_in_one_piece_is_told_at_once() -> None:

@@ -139,6 +139,34 @@ async def test_each_turn_tells_its_own_cost_and_the_session_its_state(stage: Sta
     )
 
 
+async def test_a_claude_code_that_tells_only_the_total_is_understood(
+    stage: Stage, speaks: Speaks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speaks(Say("one"), Say("two"))
+    agent = await stage.agent()
+    process = agent._process  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(process, "cost_of", lambda _: None)
+    costs = [(await turn(agent)).done["cost_usd"] for _ in range(2)]
+    assert costs[0] > 0
+    assert costs == pytest.approx([costs[0]] * 2)
+
+
+async def test_a_turn_of_a_resumed_session_costs_what_it_costs_and_not_the_past_again(
+    stage: Stage, speaks: Speaks
+) -> None:
+    speaks(Say("one"), Say("two"), Say("three"), Say("four"))
+    known: str | None = None
+    costs: list[float] = []
+    for turns in (2, 1, 1):
+        agent = await stage.agent(resumed=known)
+        for _ in range(turns):
+            costs.append((await turn(agent)).done["cost_usd"])
+        known = agent.native_id
+        await agent.stop()
+    assert costs[0] > 0
+    assert costs == pytest.approx([costs[0]] * 4)
+
+
 async def test_a_server_of_others_that_fails_is_shown_with_its_reason(stage: Stage, speaks: Speaks) -> None:
     speaks(Use(PING, {}), Say("fine without"))
     lame = {"type": "stdio", "command": "/bin/false", "args": []}
