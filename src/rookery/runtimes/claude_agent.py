@@ -27,6 +27,7 @@ from claude_agent_sdk import (
 
 from rookery.core.actor import Mode
 from rookery.core.errors import NotFound, ServiceUnavailable
+from rookery.identity.binding import stricter
 from rookery.lifecycle.sessions import Outcome
 from rookery.runtimes.claude_asking import WATCHED, Asking
 from rookery.runtimes.claude_events import Reading, given, taken
@@ -44,7 +45,7 @@ MOST_WAITING = 2000
 """Events that nobody has taken yet; then Claude Code waits until somebody does."""
 INTERRUPT_S = 5.0
 """How long a turn may go on after it was told to end; then the program is ended."""
-ANSWER_S = 10.0
+ANSWER_S = 4.0
 """How long it may take to say that it acts in another mode now."""
 PAUSE_S = 0.5
 """How far a call is, is told no more often than that."""
@@ -159,8 +160,9 @@ class ClaudeAgent:
                 return
 
     async def set_mode(self, mode: Mode) -> None:
-        self._asking.mode = mode
-        self._server.actor = replace(self._server.actor, mode=mode)
+        if stricter(mode, self._asking.mode) == mode:
+            # What is taken away is gone at once, whether or not Claude Code hears of it.
+            self._act_in(mode)
         wanted = permission_mode(mode, root=os.geteuid() == 0)
         # It lets nobody act unasked who did not begin so; then the host is asked, and allows it.
         for each in dict.fromkeys((wanted, "default")):
@@ -170,9 +172,14 @@ class ClaudeAgent:
             except Exception as error:
                 log.info("Claude Code does not take the mode %s: %s", each, error)
             else:
+                self._act_in(mode)
                 return
         if self._alive:
             raise ServiceUnavailable(f"Claude Code does not take the mode {mode}", hint="stop the agent")
+
+    def _act_in(self, mode: Mode) -> None:
+        self._asking.mode = mode
+        self._server.actor = replace(self._server.actor, mode=mode)
 
     async def interrupt(self) -> None:
         turn = self._turn

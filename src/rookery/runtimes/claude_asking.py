@@ -1,6 +1,7 @@
 """What Claude Code asks while its agent waits: whether a tool may be used, and questions to the person."""
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -12,8 +13,10 @@ from rookery.sessions.port import OURS, Asked, Choice, Host, ToolUse
 Json = dict[str, Any]
 QUESTION = "AskUserQuestion"
 _FILES = ("Edit", "Write", "MultiEdit", "NotebookEdit", "Read", "Grep", "Glob", "LS", "NotebookRead")
-WATCHED = "|".join(("Bash", *_FILES, "WebFetch", "mcp__.*"))
-"""What touches the machine, the web or a server: a pattern of names of tools."""
+_NAMED = frozenset({"Bash", *_FILES, "WebFetch"})
+WATCHED = "|".join((*sorted(_NAMED), "mcp__.*"))
+"""What touches the machine, the web or a server: a pattern of names of tools. Names that contain one match it too."""
+_OF_SERVERS = "mcp__"
 NOBODY = "Nobody will answer: decide without asking, or stop and say what you would have to know."
 log = logging.getLogger("rookery.claude")
 
@@ -64,12 +67,29 @@ class Asking:
         free when the session began; and it may not have heard yet that the mode is another. So the host is asked, which
         knows what is free. In the mode act our own tools need no question: they are held at the call.
         """
-        ours = str(given.get("tool_name")).startswith(f"mcp__{OURS}__")
+        tool = str(given.get("tool_name"))
+        ours = tool.startswith(f"{_OF_SERVERS}{OURS}__")
         if self.mode == "autonomy" or (self.mode == "act" and ours):
+            return {}
+        if not (tool in _NAMED or tool.startswith(_OF_SERVERS)) or _is_own_output(tool, given):
             return {}
         reason = f"the session's mode is {self.mode}"
         said = {"hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": reason}
         return {"hookSpecificOutput": said}
+
+
+def _is_own_output(tool: str, given: Mapping[str, Any]) -> bool:
+    """Whether it reads what the session's own tools have put out, which Claude Code keeps beside its transcript."""
+    path, transcript = _text(given.get("tool_input"), "file_path"), given.get("transcript_path")
+    if tool != "Read" or not path or not isinstance(transcript, str) or not transcript:
+        return False
+    kept = os.path.join(os.path.realpath(os.path.splitext(transcript)[0]), "tool-results")
+    return os.path.commonpath([kept, os.path.realpath(path)]) == kept
+
+
+def _text(table: Any, name: str) -> str:
+    found: Any = cast("Json", table).get(name) if isinstance(table, dict) else None
+    return found if isinstance(found, str) and os.path.isabs(found) else ""
 
 
 def _asked(question: Mapping[str, Any]) -> Asked:

@@ -117,6 +117,10 @@ class Wishes:
                 self._epoch = None
                 log.warning("what is wanted of %s cannot be seen to: %s", self._id, error.message)
                 await asyncio.sleep(AGAIN_S)
+            except Exception as error:
+                log.exception("what is wanted of %s cannot be seen to", self._id)
+                self._end(failed(f"nobody could look after the session: {said_of(error)}", reason="stopped"))
+                return
 
     def _over(self, row: Row | None) -> Ending | None:
         if row is None or row.state == ENDED:

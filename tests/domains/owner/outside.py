@@ -14,6 +14,7 @@ from rookery.asks.tables import asks
 from rookery.core.events import Event
 from rookery.core.hook import FORM, HookAnswer, HookRequest
 from rookery.domains.owner.hooks import answer_by_link
+from rookery.domains.owner.notify_tables import notification_deliveries
 from rookery.domains.owner.outside_tables import ask_links, channel_listeners
 from tests.domains.owner.telling import Telling
 from tests.outgoing.loopback import Web
@@ -39,6 +40,11 @@ class Outside(Telling):
 
     def row(self, ask_id: str) -> Any:
         return self.platform.database.direct(lambda tx: tx.one(sa.select(asks).where(asks.c.id == ask_id)))
+
+    def noted(self) -> int:
+        """How many deliveries are known by what their channel calls them: nobody answers others by a reply."""
+        wanted = sa.select(sa.func.count()).where(notification_deliveries.c.external_ref.is_not(None))
+        return self.platform.database.direct(lambda tx: tx.scalar(wanted))
 
     def answer(self, ask_id: str, text: str, via: str = "cli") -> None:
         def given(tx: Any) -> None:

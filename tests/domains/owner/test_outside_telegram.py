@@ -90,7 +90,7 @@ async def test_the_first_button_is_the_first_option(outside: Outside, telegram: 
 async def test_a_reply_is_an_answer(outside: Outside, telegram: Telegram, text: str, answer: Any) -> None:
     async with running_worker(outside.platform):
         other, ask_id = outside.ask(question="Other?"), outside.ask()
-        await until(lambda: len(telegram.sent) == 2)
+        await until(lambda: outside.noted() == 2)
         number = next(n for n, sent in enumerate(telegram.sent, 1) if ask_id in sent["text"])
         telegram.replies(number, text)
         await until(lambda: outside.row(ask_id).status == "answered")
@@ -103,7 +103,7 @@ async def test_a_reply_is_an_answer(outside: Outside, telegram: Telegram, text: 
 async def test_who_answers_late_is_told_whose_answer_counts(outside: Outside, telegram: Telegram) -> None:
     async with running_worker(outside.platform):
         ask_id, other = outside.ask(), outside.ask(question="Other?")
-        await until(lambda: len(telegram.sent) == 2)
+        await until(lambda: outside.noted() == 2)
         outside.answer(ask_id, "2")
         number = next(n for n, sent in enumerate(telegram.sent, 1) if ask_id in sent["text"])
         telegram.presses(number, 1)
@@ -166,7 +166,7 @@ async def test_an_update_that_comes_again_is_taken_once(outside: Outside, telegr
     telegram.repeats = True
     async with running_worker(outside.platform):
         ask_id, other = outside.ask(), outside.ask(question="Other?")
-        await until(lambda: len(telegram.sent) == 2)
+        await until(lambda: outside.noted() == 2)
         number = next(n for n, sent in enumerate(telegram.sent, 1) if ask_id in sent["text"])
         telegram.presses(number, 2)
         await until(lambda: outside.row(ask_id).status == "answered")
