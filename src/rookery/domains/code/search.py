@@ -1,5 +1,6 @@
 """Finds symbols and mentions in the index."""
 
+import heapq
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,13 +114,14 @@ class Search:
             found = list(itertools.islice(there, MAX_FOUND + 1))
         else:
             paths = self._paths({file_no for _, _, file_no, _ in found})
-        shown = sorted(
-            (rank, name, paths[file_no], number, file_no)
-            for rank, name, file_no, number in found[:MAX_FOUND]
-            if file_no in paths
+        there = [each for each in found[:MAX_FOUND] if each[2] in paths]
+        # Of thousands a page is wanted: to put them all in order would be most of the time.
+        best = heapq.nsmallest(
+            start + limit, ((rank, name, paths[file_no], number, file_no) for rank, name, file_no, number in there)
         )
-        page = self._page([(file_no, path, number) for _, _, path, number, file_no in shown], start, limit)
-        return replace(page, cut=len(found) > MAX_FOUND)
+        page = self._page([(file_no, path, number) for _, _, path, number, file_no in best], start, limit)
+        more = len(there) > start + limit
+        return replace(page, total=len(there), more=more, cut=len(found) > MAX_FOUND)
 
     def listed(self, kinds: frozenset[str], start: int, limit: int) -> Page:
         """The symbols of files in the order of their paths and lines."""
