@@ -160,18 +160,18 @@ def test_the_newest_come_first_and_those_of_a_folder_are_found_by_it(
 ) -> None:
     folder.put(FIRST, user("old"), at_s=1)
     folder.put(SECOND, user("new"), at_s=3)
-    folder.put(THIRD, user("elsewhere"), slug="-work-other", at_s=2)
+    folder.put(THIRD, user("elsewhere"), slug="-srv-other", at_s=2)
     assert titles(transcripts) == ["new", "elsewhere", "old"]
     assert titles(transcripts, offset=1) == ["elsewhere", "old"]
     assert titles(transcripts, cwd=CWD) == ["new", "old"]
-    assert titles(transcripts, cwd="/work/other") == ["elsewhere"]
+    assert titles(transcripts, cwd="/srv/other") == ["elsewhere"]
     assert [each.title for each in transcripts.page(1)] == ["new"]
 
 
 def test_the_folder_of_a_long_path_is_known_by_its_beginning(
     folder: TranscriptFolder, transcripts: Transcripts
 ) -> None:
-    path = f"/work/{'long/' * 60}end"
+    path = f"/srv/{'long/' * 60}end"
     folder.put(FIRST, user("deep"), slug=f"{slug_of(path)}-1x2y3z")
     assert titles(transcripts, cwd=path) == ["deep"]
 
@@ -179,7 +179,7 @@ def test_the_folder_of_a_long_path_is_known_by_its_beginning(
 def test_the_folder_is_the_one_that_claude_code_is_told(tmp_path: Path) -> None:
     assert projects_folder({"CLAUDE_CONFIG_DIR": str(tmp_path)}) == tmp_path / "projects"
     assert projects_folder({}) == Path.home() / ".claude" / "projects"
-    assert slug_of("/work/my shop_é") == "-work-my-shop--"
+    assert slug_of("/srv/my shop_é") == "-srv-my-shop--"
 
 
 TITLES: dict[str, tuple[list[dict[str, Any]], str]] = {

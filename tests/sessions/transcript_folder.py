@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-CWD = "/work/shop"
-SLUG = "-work-shop"
+CWD = "/srv/shop"
+SLUG = "-srv-shop"
 MODEL = "claude-opus-5-5"
 FIRST = "0a1b2c3d-0000-4000-8000-000000000001"
 SECOND = "0a1b2c3d-0000-4000-8000-000000000002"

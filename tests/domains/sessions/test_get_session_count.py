@@ -39,22 +39,22 @@ async def test_sessions_of_another_tenant_or_of_a_closed_project_are_not_counted
 
 
 async def test_people_count_all_that_have_not_ended_by_agent_or_by_folder(desk: Desk, ada: Actor) -> None:
-    desk.opened("ada", cwd="/work/a")
-    desk.opened("ada", cwd="/work/b")
-    over = desk.opened("bob", cwd="/work/b")
-    desk.opened("bob", cwd="/work/b")
+    desk.opened("ada", cwd="/srv/a")
+    desk.opened("ada", cwd="/srv/b")
+    over = desk.opened("bob", cwd="/srv/b")
+    desk.opened("bob", cwd="/srv/b")
     desk.rows(lambda rows: rows.end(over))
     assert await count(desk) == 3
     assert await count(desk, agent_id="bob") == 1
-    assert await count(desk, cwd="/work/b") == 2
-    assert await count(desk, ada, cwd="/work/b") == 1
+    assert await count(desk, cwd="/srv/b") == 2
+    assert await count(desk, ada, cwd="/srv/b") == 1
     assert await count(desk, ada, agent_id="ada") == 2
 
 
 async def test_the_folder_is_told_with_the_count(desk: Desk) -> None:
     assert (await desk.call("get_session_count", cwd="/work")).model_dump() == {"count": 0, "cwd": "/work"}
-    here = desk.fleet.actor(as_owner=True, cwd="/work/here")
-    assert (await desk.call("get_session_count", here)).cwd == "/work/here"
+    here = desk.fleet.actor(as_owner=True, cwd="/srv/here")
+    assert (await desk.call("get_session_count", here)).cwd == "/srv/here"
 
 
 async def test_every_agent_has_it_and_no_agent_has_the_tools_of_people(desk: Desk) -> None:
