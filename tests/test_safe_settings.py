@@ -51,6 +51,14 @@ def test_oauth_needs_an_issuer_and_an_audience(load: Load) -> None:
     assert settings.jwks_address == "https://issuer.example/.well-known/jwks.json"
 
 
+def test_single_sign_on_needs_an_issuer_and_a_client(load: Load) -> None:
+    issuer = {"ROOKERY_OIDC_ISSUER": "https://issuer.example"}
+    assert fault(load, "", issuer) == "oidc_client_id is missing, and oidc_issuer is set"
+    assert fault(load, '[oidc]\nclient_id = "console"\n') == "oidc_issuer is missing, and oidc_client_id is set"
+    secret = {"ROOKERY_OIDC_CLIENT_ID": "console", "ROOKERY_OIDC_CLIENT_SECRET": "hunter2 and more"}
+    assert "hunter2" not in repr(load("", issuer | secret))
+
+
 @pytest.mark.parametrize(
     "issuer",
     ["http://issuer.example", "issuer", "ftp://127.0.0.1", "https://u:p@issuer.example", "https://i.example#x"],

@@ -97,6 +97,8 @@ WRONG = {
     "auth_resource": ['"rookery"', '"https://h/#x"', '"https://h/ x"'],
     "auth_tenant": ['""', "5"],
     "auth_tenant_map": ['{a = ["b", "c"]}', "{a = []}", '"a"', "[]"],
+    "oidc_issuer": ['"http://issuer.example"', '"issuer"', "5", '"https://u:p@h"', '"https://h/#x"'],
+    "oidc_people": ['{a = ["b", "c"]}', "{a = []}", '"a"'],
     "auth_scope_checks": ['"maybe"', "0"],
     "auth_scope_map": ['"admin"', '"=*"', '"a=b;a=c"', "{admin = 5}", "{admin = [5]}", '["admin"]'],
 }

@@ -18,17 +18,19 @@ from rookery.core.registry import Registry
 from rookery.core.tool import Tool
 from rookery.db import server_keys, storage
 from rookery.db.migrate import Migration
-from rookery.identity import client_sessions
+from rookery.identity import client_sessions, sightings
 from rookery.identity import tables as identity_tables
 from rookery.jobs import tables as job_tables
 from rookery.jobs.kinds import Kind, kinds_of
 from rookery.ledger import tables as ledger_tables
-from rookery.lifecycle import issue_tables, run_tables
+from rookery.lifecycle import issue_tables, pauses, run_tables
 from rookery.repute import tables as repute_tables
 from rookery.sealing import key_table
 from rookery.sessions import tables as session_tables
 
 GROUP = "rookery.domains"
+_BESIDE = (("identity", "identity"), ("orchestrator", "engine"))
+"""What declares tools and jobs as a domain does, but stands below or above them: its name and its folder."""
 PARTS = ("tools", "resources", "prompts", "store", "tables", "jobs", "hooks")
 
 
@@ -56,8 +58,8 @@ def load_domains(*, plugins: bool = True, extra: Mapping[str, ModuleType] | None
         found.registry,
         found.migrations,
         frozenset(found.services),
-        kinds_of(found.modules),
-        [each for module in found.modules for each in vars(module).values() if isinstance(each, Hook)],
+        found.kinds,
+        found.hooks,
     )
 
 
@@ -70,9 +72,11 @@ def _ours() -> "_Found":
         "audit": audit.MIGRATIONS,
         "identity": identity_tables.MIGRATIONS,
         "client_sessions": client_sessions.MIGRATIONS,
+        "sightings": sightings.MIGRATIONS,
         "issues": issue_tables.MIGRATIONS,
         "jobs": job_tables.MIGRATIONS,
         "ledger": ledger_tables.MIGRATIONS,
+        "pauses": pauses.MIGRATIONS,
         "repute": repute_tables.MIGRATIONS,
         "runs": run_tables.MIGRATIONS,
         "sealing": key_table.MIGRATIONS,
@@ -80,7 +84,7 @@ def _ours() -> "_Found":
         "storage": storage.MIGRATIONS,
         "server_keys": server_keys.MIGRATIONS,
     }
-    packages = [("identity", importlib.import_module("rookery.identity"))]
+    packages = [(name, importlib.import_module(f"rookery.{place}")) for name, place in _BESIDE]
     packages += [
         (each.name, importlib.import_module(f"rookery.domains.{each.name}"))
         for each in pkgutil.iter_modules(rookery.domains.__path__)
@@ -97,13 +101,14 @@ class _Found:
         self.registry = Registry()
         self.migrations: dict[str, Sequence[Migration]] = {}
         self.services: set[str] = set()
-        self.modules: list[ModuleType] = []
+        self.kinds: dict[str, Kind] = {}
+        self.hooks: list[Hook] = []
 
     def copy(self) -> "_Found":
         """The same again, to be added to."""
         other = _Found()
         other.registry, other.migrations = self.registry.copy(), dict(self.migrations)
-        other.services, other.modules = set(self.services), list(self.modules)
+        other.services, other.kinds, other.hooks = set(self.services), dict(self.kinds), list(self.hooks)
         return other
 
     def take(self, name: str, package: ModuleType) -> None:
@@ -121,7 +126,8 @@ class _Found:
             if steps and name not in self.migrations:
                 self.migrations[name] = steps
             self.services |= set(getattr(module, "SERVICES", ()))
-        self.modules += modules
+            self.hooks += [each for each in vars(module).values() if isinstance(each, Hook)]
+        self.kinds = kinds_of(modules, self.kinds)
 
 
 def _take_plugin(found: _Found, point: metadata.EntryPoint) -> None:

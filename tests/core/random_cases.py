@@ -42,7 +42,7 @@ class Cases:
             tier=dice.choices(("observe", "act", "destructive", "privileged"), (4, 4, 1, 2))[0],
             profiles=self.some(PROFILES.values(), 0.6),
             default=dice.random() < 0.7,
-            principals=self.rarely("people", "any"),
+            principals=self.rarely(dice.choice(("people", "people", "operators", "everyone")), "any"),
             scopes=(dice.choice(ACTIONS), *self.some((*ACTIONS, "admin"), 0.05)),
             requires=self.rarely(dice.choice(SERVICES)),
             needs=self.rarely(dice.choice(SERVICES), chance=0.25),
@@ -91,6 +91,7 @@ class Cases:
             scope_file=self.rarely(dice.choice(pool), chance=0.25),
             restrict_networking=dice.random() < 0.5,
             exhausted=self.some(BUDGETS, 0.15),
+            paused=self.rarely("everything was paused by owner", "", 0.15),
         )
 
     def token_scopes(self, pool: Sequence[frozenset[str]]) -> frozenset[str]:

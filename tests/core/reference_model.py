@@ -38,11 +38,13 @@ def answers(actor: Actor, tools: Iterable[Tool]) -> dict[str, str]:
 
 def reached(actor: Actor, where: Where) -> set[str]:
     if actor.kind != "human":
-        return where(lambda t: t.principals != "people")
+        return where(lambda t: t.principals == "any")
     if actor.role == "operator":
-        return where(lambda t: t.tier != "privileged" and (t.principals == "any" or t.effect == "read"))
+        steered = ("any", "operators")
+        reach = where(lambda t: t.tier != "privileged" and (t.principals in steered or t.effect == "read"))
+        return reach | where(lambda t: t.principals == "everyone")
     if actor.role == "viewer":
-        return where(lambda t: (t.effect, t.tier) == ("read", "observe"))
+        return where(lambda t: (t.effect, t.tier) == ("read", "observe") or t.principals == "everyone")
     return where(lambda t: actor.role == "owner")
 
 
@@ -76,6 +78,7 @@ def lost(actor: Actor, where: Where) -> set[str]:
     agent, reins = actor.kind != "human", actor.restrict_networking and actor.source == "agent"
     gone = where(lambda t: bound[t.binds] is None or t.budget in actor.exhausted)
     gone |= where(lambda t: "credits" in actor.exhausted and t.tier != "observe")
+    gone |= where(lambda t: agent and actor.paused != "" and t.tier != "observe")
     gone |= where(lambda t: actor.scheduler and t.scheduler_blocked)
     gone |= where(lambda t: actor.unattended and t.interactive) | where(lambda t: reins and t.networking)
     gone |= where(lambda t: t.max_depth is not None and actor.depth >= t.max_depth)

@@ -225,6 +225,15 @@ def test_without_credits_an_agent_can_observe_and_no_more() -> None:
     assert [refusal(other, tool) for tool in tools] == [None, None, None, "gate"]
 
 
+def test_whoever_is_paused_can_observe_and_no_more_and_is_told_why_and_people_go_on() -> None:
+    tools = [replace(ping, tier=tier) for tier in ("observe", "act", "destructive", "privileged")]
+    why = "everything was paused by owner: too many mails"
+    held = agent(paused=why, grants=names("ping"), unasked=names("ping"))
+    assert [refusal(held, tool) for tool in tools] == [None, "paused", "paused", "paused"]
+    assert decide(held, tools[1]).reason == why
+    assert [refusal(person("owner", paused=why), tool) for tool in tools] == [None] * 4
+
+
 def test_the_gate_asks_by_mode_and_tier() -> None:
     tiers = ("observe", "act", "destructive", "privileged")
     tools = [replace(ping, tier=tier) for tier in tiers]

@@ -19,7 +19,7 @@ def test_decide_agrees_with_the_model_about_outsiders(seed: int) -> None:
     cases = Cases(seed)
     tools = cases.tools(150)
     said: Counter[str] = Counter()
-    for someone in cases.actors(250, [tool.name for tool in tools]):
+    for someone in cases.actors(300, [tool.name for tool in tools]):
         actor = replace(someone, kind="external", role=None)
         expected = answers(actor, tools)
         for tool in tools:

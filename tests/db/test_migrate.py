@@ -61,6 +61,16 @@ def test_a_second_run_does_nothing(database: Database, tmp_path: Path) -> None:
     assert not (tmp_path / "backups").exists()
 
 
+def test_a_new_database_is_told_in_one_line_and_each_step_of_an_old_one_by_itself(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "rookery.migrate")
+    migrate(database, {"birds": [FIRST]}, None)
+    migrate(database, {"birds": [FIRST, SECOND]}, None)
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["made the tables of a new database, in 2 steps", "migrated birds 002 colours"]
+
+
 def test_looking_for_what_is_pending_changes_nothing(database: Database) -> None:
     missing = database.direct(lambda tx: pending(tx, {"birds": [FIRST]}))
     assert [(domain, step.number) for domain, step in missing] == [("db", 1), ("birds", 1)]

@@ -1,5 +1,5 @@
 from rookery.core.actor import Actor
-from rookery.core.errors import Conflict, InvalidParams
+from rookery.core.errors import Conflict, InvalidParams, ValidationFailed
 from tests.identity.callers import agents_are_refused, fails_with, own
 from tests.platform_fixtures import Fleet
 
@@ -23,3 +23,9 @@ async def test_a_slug_is_taken_whatever_its_case_but_not_across_tenants(fleet: F
     await fails_with(InvalidParams, fleet, "create_project", slug="web shop")
     theirs = await fleet.call(stranger, "create_project", slug="webshop")
     assert fleet.actor(project="webshop").project != theirs.id
+
+
+async def test_a_folder_is_absolute_since_servers_and_workers_start_in_folders_of_their_own(fleet: Fleet) -> None:
+    for path in ("webshop", ".", ""):
+        await fails_with(ValidationFailed, fleet, "create_project", slug="webshop", path=path)
+    assert (await own(fleet, "create_project", slug="webshop", path="/srv/webshop/")).path == "/srv/webshop"

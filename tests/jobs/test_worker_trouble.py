@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rookery.app import Platform
 from rookery.db.tx import Tx
 from rookery.jobs import worker
 from rookery.jobs.claims import Claims
@@ -99,3 +100,31 @@ async def test_a_worker_that_is_stopped_at_once_waits_for_nobody(crew: Fleet, na
     row = await crew.platform.database.read(lambda tx: Jobs(tx, "default").of(job_id))
     assert row is not None
     assert (row.state, row.failures) == ("waiting", 0)
+
+
+class Interrupting:
+    """A platform whose database tells the worker to stop just when it has seen that there is something to take."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.database = self
+        self.stop: Callable[[], None] = lambda: None
+        self._platform = platform
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._platform if hasattr(self._platform, name) else self._platform.database, name)
+
+    async def read(self, work: Callable[[Tx], Any], **how: Any) -> Any:
+        found = await self._platform.database.read(work, **how)
+        self.stop()
+        return found
+
+
+async def test_a_worker_that_is_stopped_while_it_looks_takes_nothing_more(crew: Fleet) -> None:
+    job_id = await crew.platform.database.change(lambda tx: Jobs(tx, "default").defer("chores.nap", {}))
+    ground: Any = Interrupting(crew.platform)
+    busy = worker.Worker(ground, grace_s=0.5)
+    ground.stop = busy.stop
+    await busy.run()
+    row = await crew.platform.database.read(lambda tx: Jobs(tx, "default").of(job_id))
+    assert row is not None
+    assert (row.state, row.attempt) == ("waiting", 0)

@@ -9,9 +9,16 @@ from typing import Any
 import sqlalchemy as sa
 
 from rookery.app import Platform
+from rookery.db.clock import NOW
 from rookery.jobs.worker import Worker
 
-BUSY = sa.text("SELECT count(*) FROM jobs WHERE state = 'running' OR (state = 'waiting' AND due_ms <= :until)")
+# By the database's clock, which rounds: by ours, what was deferred just now would not be due yet.
+BUSY = {
+    dialect: sa.text(
+        f"SELECT count(*) FROM jobs WHERE state = 'running' OR (state = 'waiting' AND due_ms <= {now} + :ahead)"
+    )
+    for dialect, now in NOW.items()
+}
 
 
 @contextlib.asynccontextmanager
@@ -30,7 +37,7 @@ async def settled(platform: Platform, *, within_s: float = 30.0, ahead_ms: int =
     """Wait until nothing runs and nothing is due, now or `ahead_ms` from now."""
 
     def left(tx: Any) -> int:
-        return tx.scalar(BUSY, {"until": time.time_ns() // 1_000_000 + ahead_ms})
+        return tx.scalar(BUSY[tx.dialect], {"ahead": ahead_ms})
 
     deadline = time.monotonic() + within_s
     while await platform.database.read(left):

@@ -52,37 +52,98 @@ def seal_pending(tx: Tx) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The state of the chain. `broken_at` is the first position that does not hold, `why` says what is wrong there."""
+    """The state of the chain. `broken_at` is the first position that does not hold, `why` says what is wrong there, and
+    `broken_row` is the row that was found there."""
 
     records: int
     waiting: int
     head: str
     broken_at: int | None = None
     why: str | None = None
+    broken_row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the chain a check has arrived: the last record that holds."""
+
+    row: int
+    position: int
+    hash: str
+
+
+START = Place(0, 0, GENESIS)
 
 
 def verify(tx: Tx) -> Verified:
     """Compute the whole chain again and compare."""
+    state, _ = _check(tx, START, None)
+    return state if state.broken_at is not None else _outside(tx, state)
+
+
+def verify_part(tx: Tx, after: Place, limit: int) -> tuple[Verified, Place, bool]:
+    """Compute so many records of the chain again; with the last that holds, and whether more may follow it.
+
+    `waiting` is counted at the end only.
+    """
+    state, last = _check(tx, after, limit)
+    if state.broken_at is not None:
+        return state, last, False
+    if state.records - after.position == limit:
+        return state, last, True
+    return _outside(tx, state), last, False
+
+
+def place_of(tx: Tx, row: int) -> Place | None:
+    """The record in that row as a place from which a check can go on, if it is in the chain."""
+    found = tx.one(sa.text("SELECT id, position, hash FROM audit_log WHERE id = :row"), {"row": row})
+    return None if found is None or found.position is None else Place(*found)
+
+
+def hash_before(tx: Tx, log: sa.FromClause) -> sa.ColumnElement[str | None]:
+    """The hash before that of each record of `log`, the table of the audit log: one step in an index."""
+    b = log.alias("before").c
+    if tx.dialect == "sqlite":
+        found = sa.select(b.hash).where(b.id < log.c.id, b.position.is_not(None)).order_by(b.id.desc()).limit(1)
+    else:
+        found = sa.select(b.hash).where(b.position == log.c.position - 1)
+    first = sa.case((log.c.position == 1, GENESIS))
+    return sa.func.coalesce(first, found.correlate(log).scalar_subquery())
+
+
+def _outside(tx: Tx, state: Verified) -> Verified:
+    """The state of a chain that holds, with what is not in it. On SQLite no record may be outside."""
     waiting: int = tx.scalar(sa.text("SELECT count(*) FROM audit_log WHERE position IS NULL"))
-    order = "id" if tx.dialect == "sqlite" else "position"
-    query = sa.text(f"SELECT position, hash, {_COLUMNS} FROM audit_log WHERE position IS NOT NULL ORDER BY {order}")
-    with tx.connection.execute(query.execution_options(yield_per=1000)) as rows:
-        return _follow(rows, waiting, strict=tx.dialect == "sqlite")
+    if waiting and tx.dialect == "sqlite":
+        first = tx.scalar(sa.text("SELECT min(id) FROM audit_log WHERE position IS NULL"))
+        why = f"{waiting} records are outside the chain"
+        return Verified(state.records, waiting, state.head, state.records + 1, why, first)
+    return Verified(state.records, waiting, state.head)
 
 
-def _follow(rows: Iterable[sa.Row[Any]], waiting: int, *, strict: bool) -> Verified:
-    """Walk the chain; `strict` where no record may be outside of it."""
-    position, previous = 0, GENESIS
+def _check(tx: Tx, after: Place, limit: int | None) -> tuple[Verified, Place]:
+    """Walk the chain from a place on."""
+    order, last = ("id", after.row) if tx.dialect == "sqlite" else ("position", after.position)
+    ends = "" if limit is None else f" LIMIT {limit}"
+    query = sa.text(
+        f"SELECT id, position, hash, {_COLUMNS} FROM audit_log WHERE position IS NOT NULL AND {order} > :last "
+        f"ORDER BY {order}{ends}"
+    )
+    with tx.connection.execute(query.execution_options(yield_per=1000), {"last": last}) as rows:
+        return _follow(rows, after)
+
+
+def _follow(rows: Iterable[sa.Row[Any]], after: Place) -> tuple[Verified, Place]:
+    last = after
     for row in rows:
-        expected = position + 1
+        expected = last.position + 1
         if row.position != expected:
             why = (
                 f"record {expected} is missing" if row.position > expected else f"record {row.position} is there twice"
             )
-            return Verified(position, waiting, previous, expected, why)
-        if row.hash != next_hash(previous, expected, tuple(row[2:])):
-            return Verified(position, waiting, previous, expected, f"record {expected} does not match its hash")
-        position, previous = expected, row.hash
-    if strict and waiting:
-        return Verified(position, waiting, previous, position + 1, f"{waiting} records are outside the chain")
-    return Verified(position, waiting, previous)
+            return Verified(last.position, 0, last.hash, expected, why, row.id), last
+        if row.hash != next_hash(last.hash, expected, tuple(row[3:])):
+            why = f"record {expected} does not match its hash"
+            return Verified(last.position, 0, last.hash, expected, why, row.id), last
+        last = Place(row.id, expected, row.hash)
+    return Verified(last.position, 0, last.hash), last

@@ -77,6 +77,20 @@ def read_decision(text: str) -> Decision:
     )
 
 
+def said_in_form(options: Sequence[str], choice: str, text: str, *, decides: bool) -> str:
+    """What was said with a button, whose `choice` is its number, and a field beside it. Of both nothing is left out: a
+    refusal has its reason, an option what was added. ValidationFailed for a yes with conditions."""
+    if not (choice and text):
+        return choice or text
+    if not decides:
+        return f"{read_answer(choice, options).text}: {text}"
+    if read_decision(choice).verdict != "no":
+        raise ValidationFailed(
+            "a decision has no words beside it", hint="approve without a condition, or deny with a reason"
+        )
+    return f"deny: {text}"
+
+
 def numbered(options: Sequence[str]) -> list[str]:
     """The options as a person sees them; the first has the number 1."""
     return [f"{number}. {option}" for number, option in enumerate(options, 1)]

@@ -70,6 +70,8 @@ class Actor:
     restrict_networking: bool = False
     exhausted: frozenset[str] = NOTHING
     """Budgets that are used up."""
+    paused: str = ""
+    """Why the agent may only look on for now; empty if it may do what it may. A person is never paused."""
 
     prompt_additions: str = ""
     closed: frozenset[str] = NOTHING

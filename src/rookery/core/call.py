@@ -163,10 +163,15 @@ class Calls:
         door: Door | None = None,
         request_id: str | None = None,
         trace: str | None = None,
+        seen: bool = False,
     ) -> Result:
-        """Run a tool, or the record of a resource or prompt. Every call of any kind passes here."""
+        """Run a tool, or the record of a resource or prompt. Every call of any kind passes here.
+
+        A read that was `seen` a moment ago leaves no second record, unless it is refused or fails.
+        """
         arguments, token = without_token(tool, arguments)
         call = new_call(actor, tool, arguments, door or SilentDoor(), request_id, trace)
+        call.seen = seen
         try:
             args, asks = self._admit(call)
         except RookeryError as error:
@@ -266,7 +271,7 @@ class Calls:
             effects.nested.clear()
             return tool.handler(Context(self, call, effects, tx), args)
 
-        recorded = self.database.record(to_record(call, None))
+        recorded = [] if call.seen else [self.database.record(to_record(call, None))]
         try:
             if tool.inline:
                 value: BaseModel = run_inline(tool, Context(self, call, effects, None), args)
@@ -276,11 +281,12 @@ class Calls:
         except BaseException as error:
             ended = self.database.record(to_record(call, error))
             if not isinstance(error, asyncio.CancelledError):
-                await recorded
-                await ended
+                for each in (*recorded, ended):
+                    await each
             raise
-        await recorded
-        for nested in effects.nested:
+        for each in recorded:
+            await each
+        for nested in () if call.seen else effects.nested:
             await self.database.record(to_record(nested, None))
         return result
 

@@ -104,6 +104,8 @@ class Call:
     stopped: bool = False
     approval: str | None = None
     """By which approval it runs, if it needed one."""
+    seen: bool = False
+    """Whether the record has the same read of the same reader already: a page that draws itself anew adds none."""
 
 
 @dataclass(slots=True)

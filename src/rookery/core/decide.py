@@ -65,7 +65,9 @@ def _principal(actor: Actor, tool: Tool) -> Refusal:
     reads = tool.effect == "read" and tool.right_effect in (None, "read")
     if actor.role == "viewer" and reads and tool.tier == "observe":
         return None
-    if actor.role == "operator" and tool.tier != "privileged" and (tool.principals == "any" or reads):
+    if actor.role == "operator" and tool.tier != "privileged" and (tool.principals in ("any", "operators") or reads):
+        return None
+    if actor.role is not None and tool.principals == "everyone":
         return None
     return _deny("principal", f"the role {actor.role} does not reach {tool.name}", "ask the owner to do it")
 
@@ -228,6 +230,12 @@ def _budget(actor: Actor, tool: Tool) -> Refusal:
     return _deny("budget", f"the budget {tool.budget} is used up", "wait until it is renewed, or ask the owner")
 
 
+def _paused(actor: Actor, tool: Tool) -> Refusal:
+    if actor.kind == "human" or not actor.paused or tool.tier == "observe":
+        return None
+    return _deny("paused", actor.paused, "stop what you are doing; until it is resumed only tools that observe work")
+
+
 def _gate(actor: Actor, tool: Tool) -> Refusal:
     if actor.kind == "human" or tool.tier == "observe" or tool.right in actor.unasked:
         return None
@@ -260,6 +268,7 @@ LAYERS: tuple[tuple[str, Callable[[Actor, Tool], Refusal]], ...] = (
     ("phase", _phase),
     ("trust", _trust),
     ("budget", _budget),
+    ("paused", _paused),
     ("gate", _gate),
 )
 

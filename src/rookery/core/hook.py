@@ -25,6 +25,8 @@ class HookRequest:
     headers: Mapping[str, str]
     body: bytes
     method: str = "POST"
+    console_of: str | None = None
+    """The tenant in whose console the browser is signed in that sends this; None if it is in none."""
 
     def form(self) -> dict[str, str]:
         """The fields of a form as browsers send it, the first value of each; nothing if the body is no form."""

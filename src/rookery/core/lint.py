@@ -62,7 +62,7 @@ def _description(tool: Tool) -> list[str]:
     """What a model chooses by must be said. A tool for people has only to say what it does: they chose already."""
     text = tool.description
     wanted = [("what it does", bool(text.split(".")[0].strip()))]
-    if tool.principals != "people":
+    if tool.principals == "any":
         wanted += [
             ("when to use it (a sentence with Use)", bool(re.search(r"\buse\b", text, re.IGNORECASE))),
             ("what it returns (a sentence with Returns)", bool(re.search(r"\breturns?\b", text, re.IGNORECASE))),

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -11,6 +12,7 @@ from rookery.core.admission import storable
 from rookery.core.errors import InvalidParams
 
 T = TypeVar("T")
+_MOMENT = re.compile(r"([0-9]{1,18}) ([^\s]{1,100})")
 
 
 def encode_cursor(key: str) -> str:
@@ -41,6 +43,22 @@ def decode_number(cursor: str | None) -> int | None:
     if not (after.isascii() and after.isdigit() and len(after) <= 18):
         raise _foreign()
     return int(after)
+
+
+def encode_moment(at_ms: int, key: str) -> str:
+    """A cursor for lists that are ordered by a time, and by a key where two have the same."""
+    return encode_cursor(f"{at_ms} {key}")
+
+
+def decode_moment(cursor: str | None, prefix: str = "") -> tuple[int, str] | None:
+    """The time and the key to continue after, None for the first page. Keys of another `prefix` are foreign."""
+    after = decode_cursor(cursor)
+    if after is None:
+        return None
+    parts = _MOMENT.fullmatch(after)
+    if parts is None or not parts[2].startswith(prefix):
+        raise _foreign()
+    return int(parts[1]), parts[2]
 
 
 def _foreign() -> InvalidParams:

@@ -13,7 +13,9 @@ Effect = Literal["read", "write", "external"]
 Tier = Literal["observe", "act", "destructive", "privileged"]
 Group = Literal["Read", "Write", "Phase", "Review", "System"]
 Binding = Literal["project", "issue"]
-Principals = Literal["any", "people"]
+Principals = Literal["any", "people", "operators", "everyone"]
+"""`any`: agents and people. The others are for people: with `people` only the owner changes something, with `operators`
+an operator does so too, with `everyone` also a viewer, and the handler says what is theirs."""
 Kind = Literal["tool", "resource", "prompt", "lookup"]
 
 PROFILES: dict[str, str] = {
@@ -216,7 +218,7 @@ def tool(
             handler=handler,
             input_schema=compact_schema(given, "validation"),
             # People read results in the console and at the command line, which need no outline of them.
-            output_schema={} if principals == "people" or not outline else compact_schema(result, "serialization"),
+            output_schema={} if principals != "any" or not outline else compact_schema(result, "serialization"),
             module=handler.__module__,
             right=handler.__name__,
         )

@@ -79,8 +79,12 @@ def migrate(database: Database, plan: Plan, backups: str | None) -> Migrated:
         return Migrated([], None)
     backup = database.backup(backups, "before-migration") if backups else None
     applied = database.direct(lambda tx: _apply(tx, plan), write=True)
-    for step in applied:
-        log.info("migrated %s", step)
+    if len(applied) == len(OWN) + sum(len(steps) for steps in plan.values()):
+        # Nobody who starts Rookery for the first time has to read all of them.
+        log.info("made the tables of a new database, in %d steps", len(applied))
+    else:
+        for step in applied:
+            log.info("migrated %s", step)
     return Migrated(applied, backup)
 
 

@@ -7,10 +7,11 @@ objects and lazy fetches have no say.
 
 import os
 import re
+import stat
 import subprocess
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,28 @@ from rookery.core.errors import ServiceUnavailable, TimedOut, ValidationFailed
 TIMEOUT_S = 30.0
 ANSWER_BYTES = 1_000_000
 POINTER_BYTES = 4_096
+LOCKED = ".lock': File exists."
+"""How git's complaint ends when another git is at work, or died there."""
+UNWRITTEN = ("error: unable to write", "error: unable to create file")
+"""How it begins when a file of the working tree could not be written."""
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # What git itself refuses in a ref, and all of its revision syntax: a base is a name and never an expression.
 _NOT_A_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(?:/|$)|^@$")
 # The only settings of the repository that decide whether an unchanged file looks changed; none of them names a program.
 _HARMLESS = r"^core\.(filemode|symlinks|ignorecase|autocrlf|eol|precomposeunicode|excludesfile)$"
+# What `git lfs install` writes. Such a command is run by a shell: another that only begins like it can do anything.
+_LFS = {
+    "clean": ("git-lfs clean -- %f",),
+    "smudge": ("git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"),
+    "process": ("git-lfs filter-process", "git-lfs filter-process --skip"),
+    "required": ("true", "false"),
+}
+_FILTERS = r"^filter\..*\."
+# Settings that name programs which git-lfs would run.
+_OF_LFS = (
+    r"^(lfs\.(.*\.)?standalonetransferagent|lfs\.(customtransfer|extension)\..*"
+    r"|core\.(sshcommand|askpass)|credential\.(.*\.)?helper)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +80,24 @@ def open_repository(folder: str) -> Repository:
 
 
 def small_text(path: str) -> str:
-    """The first bytes of a small regular file. What cannot be read is empty."""
+    """The first bytes of a small regular file. What cannot be read, or is none, is empty."""
     try:
-        with open(path, "rb") as file:
-            return file.read(POINTER_BYTES).decode(errors="replace")
+        # A pipe that somebody put there would be waited for.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            return file.read(POINTER_BYTES).decode(errors="replace") if regular else ""
     except OSError:
         return ""
 
 
+def is_hash(text: str) -> bool:
+    """Whether it is a full hash of git's."""
+    return _HASH.fullmatch(text) is not None
+
+
 def resolve(repository: Repository, name: str) -> str:
     """The hash that a branch, a remote's branch, a tag or a full hash stands for. Revision expressions are refused."""
-    if _HASH.fullmatch(name):
+    if is_hash(name):
         return name
     if len(name) <= 250 and not _NOT_A_NAME.search(name):
         for ref in (f"refs/heads/{name}", f"refs/remotes/{name}", f"refs/remotes/origin/{name}", f"refs/tags/{name}"):
@@ -101,13 +126,23 @@ def ask(repository: Repository, *arguments: str) -> str:
 def borrowed(repository: Repository, at: str) -> Generator["Borrowed"]:
     """A git folder of our own, gone afterwards, with the repository's objects and `at` checked out in it."""
     with tempfile.TemporaryDirectory(prefix="rookery-git-") as folder:
-        own = Path(folder)
-        (own / "refs").mkdir()
-        (own / "info").mkdir()
-        (own / "HEAD").write_text(f"{at}\n")
+        for name in ("refs", "info"):
+            os.mkdir(f"{folder}/{name}")
+        _write_new(f"{folder}/HEAD", f"{at}\n")
         sha256 = "\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
-        (own / "config").write_text("[core]\n" + (sha256 if len(at) > 40 else "\trepositoryformatversion = 0\n"))
-        yield Borrowed(repository, own)
+        # Some versions of git read attributes from the commit that HEAD is at, which could hide a text as binary.
+        _write_new(f"{folder}/info/attributes", "* !diff\n")
+        _write_new(f"{folder}/config", "[core]\n" + (sha256 if len(at) > 40 else "\trepositoryformatversion = 0\n"))
+        yield Borrowed(repository, Path(folder))
+
+
+def _write_new(path: str, text: str) -> None:
+    """Write a few bytes. A file of Python's, with its buffer and its encoder, costs several times as much."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +152,18 @@ class Borrowed:
     repository: Repository
     own: Path
 
-    def objects(self, *arguments: str, limit: int = ANSWER_BYTES, accept: tuple[int, ...] = (0,)) -> bytes:
-        """What git says of commits and trees."""
-        return run_git(arguments, self._environment(), str(self.own), limit=limit, accept=accept, bare=True)
+    def objects(
+        self,
+        *arguments: str,
+        limit: int = ANSWER_BYTES,
+        accept: tuple[int, ...] = (0,),
+        environment: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """What git says of commits and trees, or which it makes."""
+        there = {**(environment or {}), **self._environment()}
+        return run_git(arguments, there, str(self.own), limit=limit, accept=accept, bare=True)
 
-    def working_tree(self, *arguments: str) -> bytes:
+    def working_tree(self, *arguments: str, limit: int = ANSWER_BYTES) -> bytes:
         """What git says of the files in the folder, compared with its index. The index is read and never written."""
         real = self.repository
         for name in os.listdir(real.git_dir):
@@ -134,20 +176,45 @@ class Borrowed:
             "GIT_WORK_TREE": real.folder,
             "GIT_INDEX_FILE": os.path.join(real.git_dir, "index"),
         }
-        return run_git((*self._settings(), *arguments), environment, real.folder)
+        return run_git((*self._settings(), *arguments), environment, real.folder, limit=limit)
 
     def _environment(self) -> dict[str, str]:
-        return {"GIT_DIR": str(self.own), "GIT_OBJECT_DIRECTORY": self.repository.objects}
+        shallow = os.path.join(self.repository.common_dir, "shallow")
+        # Where the history of a clone was cut off.
+        cut = {"GIT_SHALLOW_FILE": shallow} if os.path.isfile(shallow) else {}
+        return {"GIT_DIR": str(self.own), "GIT_OBJECT_DIRECTORY": self.repository.objects, **cut}
 
     def _settings(self) -> list[str]:
-        found = run_git(
-            ("config", "--null", "--get-regexp", _HARMLESS),
-            {"GIT_DIR": self.repository.git_dir},
-            self.repository.git_dir,
-            accept=(0, 1, 128),
-        )
-        pairs = [entry.split("\n", 1) for entry in found.decode(errors="replace").split("\0") if "\n" in entry]
-        return [part for key, value in pairs for part in ("-c", f"{key}={value}")]
+        found = _configured(self.repository, _HARMLESS, accept=(0, 1, 128))
+        return [part for key, value in found for part in ("-c", f"{key}={value}")]
+
+
+def without_filters(repository: Repository) -> list[tuple[str, str]]:
+    """Settings with which git runs no filter that somebody put into the repository's config, but for git-lfs."""
+    configured = _configured(repository, _FILTERS, accept=(0, 1))
+    set_there = [(*key.removeprefix("filter.").rsplit(".", 1), value) for key, value in configured]
+    names = {name for name, _, _ in set_there}
+    as_installed = all(value in _LFS.get(what, ()) for name, what, value in set_there if name == "lfs")
+    if as_installed and not _configured(repository, _OF_LFS, accept=(0, 1)):
+        names.discard("lfs")
+    off = (("smudge", ""), ("clean", ""), ("process", ""), ("required", "false"))
+    return [(f"filter.{name}.{what}", value) for name in sorted(names) for what, value in off]
+
+
+def as_environment(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Settings for one run of git. As an option a name with a "=" in it would be cut there."""
+    numbered = enumerate(settings)
+    pairs = ({f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value} for at, (key, value) in numbered)
+    return {name: value for pair in pairs for name, value in pair.items()} | {"GIT_CONFIG_COUNT": str(len(settings))}
+
+
+def _configured(repository: Repository, pattern: str, accept: tuple[int, ...]) -> list[tuple[str, str]]:
+    words = ("config", "--null", "--get-regexp", pattern)
+    there = {"GIT_DIR": repository.git_dir}
+    told = run_git(words, there, repository.git_dir, accept=accept).decode(errors="surrogateescape")
+    found = [entry.partition("\n") for entry in told.split("\0") if entry]
+    # A name alone is as good as true.
+    return [(key, value if line else "true") for key, line, value in found]
 
 
 def run_git(
@@ -158,8 +225,13 @@ def run_git(
     limit: int = ANSWER_BYTES,
     accept: tuple[int, ...] = (0,),
     bare: bool = False,
+    limit_s: float = TIMEOUT_S,
+    holding: tuple[int, ...] = (),
 ) -> bytes:
-    """What git prints. More than `limit` bytes, more than half a minute, and any other outcome are refused."""
+    """What git prints. More than `limit` bytes, more than `limit_s`, and any other outcome are refused.
+
+    `holding` are open files that git keeps open, such as a lock that has to outlive us as long as git does.
+    """
     command = ["git", *(("--bare",) if bare else ()), "--no-pager", *_NO_PROGRAMS, *arguments]
     with tempfile.TemporaryFile() as complaints:
         try:
@@ -170,17 +242,20 @@ def run_git(
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
+                pass_fds=holding,
             )
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if error.filename == folder:
+                raise ValidationFailed(f"{folder} does not exist any more", hint="check the worktree") from None
             raise ServiceUnavailable("git is not installed here", hint="install git where the server runs") from None
-        answer, in_time = _read(process, limit)
+        answer, in_time = _read(process, limit, limit_s)
         if not in_time:
-            raise TimedOut(f"git needed more than {TIMEOUT_S:g} s", hint="try again when the machine is less busy")
+            raise TimedOut(f"git needed more than {limit_s:g} s", hint="try again when the machine is less busy")
         if len(answer) > limit:
             raise ValidationFailed(f"git's answer is larger than {limit:,} bytes", hint="split the change")
         if process.returncode not in accept:
             raise ValidationFailed(
-                f"git {_verb(arguments)} failed: {_last_line(complaints)}", hint="check the worktree"
+                f"git {_verb(arguments)} failed: {_complaint(complaints)}", hint="check the worktree"
             )
     return answer
 
@@ -190,18 +265,19 @@ _NO_PROGRAMS = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.untrackedCache=false"),
     *("-c", "core.commitGraph=false"),
-    *("-c", "protocol.allow=never"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
 )
 
 
-def _read(process: "subprocess.Popen[bytes]", limit: int) -> tuple[bytes, bool]:
+def _read(process: "subprocess.Popen[bytes]", limit: int, limit_s: float) -> tuple[bytes, bool]:
     late = threading.Event()
 
     def stop() -> None:
         late.set()
         process.kill()
 
-    timer = threading.Timer(TIMEOUT_S, stop)
+    timer = threading.Timer(limit_s, stop)
     timer.daemon = True
     timer.start()
     with process:
@@ -224,6 +300,8 @@ def _clean_environment() -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_GRAFT_FILE": os.devnull,
         "GIT_NO_LAZY_FETCH": "1",
+        # No protocol at all, whatever the repository allows.
+        "GIT_ALLOW_PROTOCOL": "",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
     }
@@ -238,10 +316,13 @@ def _verb(arguments: tuple[str, ...]) -> str:
     return ""
 
 
-def _last_line(complaints: IO[bytes]) -> str:
+def _complaint(complaints: IO[bytes]) -> str:
+    """The last line, or the one that names a lock or a file that could not be written: what follows says less."""
     complaints.seek(0)
-    lines = complaints.read(POINTER_BYTES).decode(errors="replace").strip().splitlines()
-    return lines[-1][:300] if lines else "no reason given"
+    said = complaints.read(POINTER_BYTES).decode(errors="replace").strip().splitlines()
+    lines = [line for line in said if not line.startswith("hint:")]
+    telling = [line for line in lines if line.endswith(LOCKED) or line.startswith(UNWRITTEN)]
+    return [*(lines or ["no reason given"]), *telling[:1]][-1][:600]
 
 
 def _no_repository(folder: str) -> ValidationFailed:

@@ -16,6 +16,29 @@ from rookery.identity.tables import EPOCH, bundle_uses, bundles, grants, tokens
 
 HolderKind = Literal["agent", "project", "person"]
 TOKEN_PREFIX = "rk_"
+_MINE: sa.BindParameter[str] = sa.bindparam("of_tenant")
+_AT = sa.bindparam("at_ms", type_=sa.BigInteger)
+# Built once: they are asked whenever somebody's rights are looked up.
+_HELD = (
+    sa.select(bundle_uses.c.bundle)
+    .where(bundle_uses.c.tenant == _MINE, bundle_uses.c.holder == sa.bindparam("of_holder"))
+    .order_by(bundle_uses.c.sort_order)
+)
+_ALL_GRANTS = sa.select(grants).where(grants.c.tenant == _MINE).order_by(grants.c.id)
+_OF_AGENT = grants.c.agent == sa.bindparam("of_agent")
+_ALIVE = sa.and_(grants.c.revoked_ms.is_(None), sa.or_(grants.c.expires_ms.is_(None), grants.c.expires_ms > _AT))
+_GRANTS = {
+    (False, False): _ALL_GRANTS,
+    (False, True): _ALL_GRANTS.where(_ALIVE),
+    (True, False): _ALL_GRANTS.where(_OF_AGENT),
+    (True, True): _ALL_GRANTS.where(_OF_AGENT, _ALIVE),
+}
+"""Those of everybody or of one agent, and all of them or those that are alive."""
+_TOKEN = sa.select(tokens).where(
+    tokens.c.hash == sa.bindparam("hashed"),
+    tokens.c.revoked_ms.is_(None),
+    sa.or_(tokens.c.expires_ms.is_(None), tokens.c.expires_ms > _AT),
+)
 
 
 def hash_token(secret: str) -> str:
@@ -85,10 +108,17 @@ class AccessStore:
 
     def held_bundles(self, holder: str) -> list[str]:
         """The bundles of an agent or project, in their order."""
-        mine = (bundle_uses.c.tenant == self.tenant, bundle_uses.c.holder == holder)
-        return [
-            row.bundle for row in self.tx.all(sa.select(bundle_uses).where(*mine).order_by(bundle_uses.c.sort_order))
-        ]
+        return [row.bundle for row in self.tx.all(_HELD, {"of_tenant": self.tenant, "of_holder": holder})]
+
+    def holders(self) -> dict[str, list[str]]:
+        """The bundles of everybody who holds some, in their order, by the id of the holder."""
+        rows = self.tx.all(
+            sa.select(bundle_uses).where(bundle_uses.c.tenant == self.tenant).order_by(bundle_uses.c.sort_order)
+        )
+        found: dict[str, list[str]] = {}
+        for row in rows:
+            found.setdefault(row.holder, []).append(row.bundle)
+        return found
 
     def bundle_rows(self, ids: Sequence[str]) -> dict[str, sa.Row[Any]]:
         """The custom ones among `ids`."""
@@ -125,13 +155,8 @@ class AccessStore:
         self.tx.bump(EPOCH)
 
     def grants(self, agent: str | None = None, *, live_only: bool = False) -> Sequence[sa.Row[Any]]:
-        wanted = sa.select(grants).where(grants.c.tenant == self.tenant).order_by(grants.c.id)
-        if agent is not None:
-            wanted = wanted.where(grants.c.agent == agent)
-        if live_only:
-            alive = sa.or_(grants.c.expires_ms.is_(None), grants.c.expires_ms > now_ms())
-            wanted = wanted.where(grants.c.revoked_ms.is_(None), alive)
-        return self.tx.all(wanted)
+        values = {"of_tenant": self.tenant, "of_agent": agent, "at_ms": now_ms()}
+        return self.tx.all(_GRANTS[agent is not None, live_only], values)
 
     # Tokens
 
@@ -189,5 +214,4 @@ class AccessStore:
 
 def token_row(tx: Tx, secret: str) -> sa.Row[Any] | None:
     """The live token with that secret, of whatever tenant, or None."""
-    alive = sa.or_(tokens.c.expires_ms.is_(None), tokens.c.expires_ms > now_ms())
-    return tx.one(sa.select(tokens).where(tokens.c.hash == hash_token(secret), tokens.c.revoked_ms.is_(None), alive))
+    return tx.one(_TOKEN, {"hashed": hash_token(secret), "at_ms": now_ms()})

@@ -260,7 +260,7 @@ def grant_tool(ctx: Context, args: GrantTool) -> Grant:
     """Give one agent one tool, for a time or until revoked."""
     wanted = ctx.platform.registry.require(args.tool)
     name = wanted.name
-    if wanted.principals == "people":
+    if wanted.principals != "any":
         raise InvalidParams(
             f"{name} is for people, so no agent can be given it", hint="do it yourself, or for the agent"
         )

@@ -11,6 +11,7 @@ from rookery.core.tool import PROFILES, NoInput, ToolInput, ToolOutput
 from rookery.identity.access import AccessStore
 from rookery.identity.critical import without
 from rookery.identity.owner_tool import owner_tool
+from rookery.identity.project_folder import absolute_folder
 from rookery.identity.resolve import check_profile, known_names
 from rookery.identity.store import IdentityStore, begin_change
 
@@ -93,13 +94,12 @@ class SetProfileTools(ToolInput):
     disallowed: list[str] | None = Field(None, description="Take these away; [] for none.")
 
 
-def _settings(ctx: Context, name_or_id: str) -> AgentSettings:
-    row = IdentityStore(ctx.tx, ctx.actor.tenant).agent(name_or_id)
+def _settings(row: sa.Row[Any], bundles: list[str]) -> AgentSettings:
     return AgentSettings(
         id=row.id,
         name=row.name,
         permissions=row.permissions,
-        bundles=AccessStore(ctx.tx, ctx.actor.tenant).held_bundles(row.id),
+        bundles=bundles,
         mode=row.mode,
         trust=row.trust,
         restrict_networking=row.restrict_networking,
@@ -138,7 +138,8 @@ def list_projects(ctx: Context, args: NoInput) -> Projects:
 @owner_tool(title="Create project", effect="write")
 def create_project(ctx: Context, args: CreateProject) -> Project:
     """Create a project, one for each repository that agents work on."""
-    row = IdentityStore(ctx.tx, ctx.actor.tenant).create_project(args.slug, args.name or args.slug, args.path)
+    path = None if args.path is None else absolute_folder(args.path)
+    row = IdentityStore(ctx.tx, ctx.actor.tenant).create_project(args.slug, args.name or args.slug, path)
     return _project(row, {})
 
 
@@ -155,7 +156,8 @@ def set_project_members(ctx: Context, args: SetProjectMembers) -> Project:
 def list_agent_settings(ctx: Context, args: NoInput) -> AgentList:
     """List the agents with their tools, bundles, mode and trust."""
     rows = IdentityStore(ctx.tx, ctx.actor.tenant).agents()
-    return AgentList(agents=[_settings(ctx, row.id) for row in rows])
+    held = AccessStore(ctx.tx, ctx.actor.tenant).holders()
+    return AgentList(agents=[_settings(row, held.get(row.id, [])) for row in rows])
 
 
 @owner_tool(title="Create agent", effect="write")
@@ -166,7 +168,7 @@ def create_agent(ctx: Context, args: CreateAgent) -> AgentSettings:
         names = sorted(known_names(args.permissions, ctx.platform.registry, "permissions"))
     row = IdentityStore(ctx.tx, ctx.actor.tenant).create_agent(args.name, names)
     ctx.publish("ScopeChanged", subject=row.id)
-    return _settings(ctx, row.id)
+    return _settings(row, AccessStore(ctx.tx, ctx.actor.tenant).held_bundles(row.id))
 
 
 @owner_tool(title="Update agent", effect="write")
@@ -182,7 +184,7 @@ def update_agent(ctx: Context, args: UpdateAgent) -> AgentSettings:
             values[field] = value
     row = IdentityStore(ctx.tx, ctx.actor.tenant).update_agent(args.agent, **values)
     ctx.publish("ScopeChanged", subject=row.id)
-    return _settings(ctx, row.id)
+    return _settings(row, AccessStore(ctx.tx, ctx.actor.tenant).held_bundles(row.id))
 
 
 @owner_tool(title="List profiles", effect="read")

@@ -39,6 +39,8 @@ class Binding:
     depth: int = 1
     scheduler: bool = False
     as_owner: bool = False
+    person: str | None = None
+    """The id of the person who is signed in to the console."""
     scope_file: frozenset[str] | None = None
     token: str | None = field(default=None, repr=False)
     identity: TokenIdentity | None = None

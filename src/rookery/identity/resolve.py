@@ -27,6 +27,7 @@ from rookery.identity.binding import (
 )
 from rookery.identity.presets import PRESETS
 from rookery.identity.store import DEFAULT_AGENT, IdentityStore, now_ms
+from rookery.lifecycle.pauses import Pauses
 
 NOTES_SCOPE = "memory:read"
 
@@ -80,6 +81,11 @@ def _narrowed(store: IdentityStore, binding: Binding) -> dict[str, Any]:
         "scope_file": binding.scope_file,
         "within": binding.within,
     }
+
+
+def _why_paused(store: IdentityStore, project: str, agent: str | None) -> str:
+    pause = Pauses(store.tx, store.tenant).holding(project, agent)
+    return "" if pause is None else pause.said
 
 
 def _both(names: frozenset[str] | None, others: frozenset[str] | None) -> frozenset[str] | None:
@@ -146,9 +152,11 @@ class Resolver:
         if token is not None and token.outside:
             shared = self._shared(store, binding, token, Visitor(token.holder, store.closed_to(None)), ends)
             # Whoever is none of ours is asked for before it destroys anything.
-            actor = Actor(kind="external", subject=token.holder, mode="act", **shared)
-        elif binding.as_owner or (token is not None and token.person):
-            person = store.person(token.holder) if token is not None else store.owner()
+            held = {"mode": "act", "paused": _why_paused(store, shared["project"], None)}
+            actor = Actor(kind="external", subject=token.holder, **held, **shared)
+        elif binding.as_owner or binding.person is not None or (token is not None and token.person):
+            known = token.holder if token is not None else binding.person
+            person = store.owner() if known is None else store.person(known)
             shared = self._shared(store, binding, token, Visitor(person.id, NOTHING), ends)
             actor = Actor(kind="human", subject=person.id, role=person.role, **shared)
         else:
@@ -186,6 +194,7 @@ class Resolver:
             "mode": agent.mode,
             "trust": agent.trust,
             "exhausted": self._budgets.exhausted(store.tx, store.tenant, agent.id) if self._budgets else NOTHING,
+            "paused": _why_paused(store, project, agent.id),
             "bundle_tools": self._tools(mine, rows),
             "project_bundle_tools": self._tools(ours, rows),
             "grants": frozenset(row.tool for row in live if not row.standing),
@@ -205,7 +214,7 @@ class Resolver:
         if place.until_ms is not None:
             ends.append(place.until_ms)
         # Only a person's session may claim to be the web: the claim once opened every tool.
-        person = token.person if token is not None else binding.as_owner
+        person = token.person if token is not None else binding.as_owner or binding.person is not None
         auth = token.auth if token is not None else Auth(subject="local", client="local", scopes=binding.scopes)
         return {
             "tenant": store.tenant,

@@ -16,6 +16,30 @@ from rookery.identity.tables import EPOCH, agents, people, profiles, projects, t
 DEFAULT_TENANT = "default"
 DEFAULT_AGENT = "default"
 DEFAULT_PROJECT = "default"
+_MINE: sa.BindParameter[str] = sa.bindparam("of_tenant")
+_WANTED: sa.BindParameter[str] = sa.bindparam("wanted")
+# Built once, as all that is asked to find out who calls: to build such a statement costs more than to run it.
+_TENANT = sa.select(tenants.c.id).where(tenants.c.id == _MINE)
+_OWNER = (
+    sa.select(people)
+    .where(people.c.tenant == _MINE, people.c.role == "owner")
+    .order_by(people.c.created_ms, people.c.id)
+)
+_AGENT = sa.select(agents).where(agents.c.tenant == _MINE, agents.c.id == _WANTED)
+_LIMITED = sa.select(projects.c.id, projects.c.members).where(
+    projects.c.tenant == _MINE, projects.c.members.is_not(None)
+)
+_PROFILE = sa.select(profiles).where(profiles.c.tenant == _MINE, profiles.c.type == _WANTED)
+
+
+def _named(table: sa.Table, name: sa.Column[Any]) -> sa.Select[*tuple[Any, ...]]:
+    """What has this id, before what has this name."""
+    same = sa.or_(table.c.id == _WANTED, sa.func.lower(name) == sa.bindparam("lowered"))
+    return sa.select(table).where(table.c.tenant == _MINE, same).order_by(table.c.id != _WANTED)
+
+
+_NAMES = {"person": people.c.name, "project": projects.c.slug, "agent": agents.c.name}
+_NAMED = {kind: _named(name.table, name) for kind, name in _NAMES.items()}
 
 
 def now_ms() -> int:
@@ -39,11 +63,10 @@ class IdentityStore:
 
     def set_up(self) -> None:
         """The tenant with its owner, default project and default agent. Does nothing to what is there."""
-        wanted = sa.select(tenants.c.id).where(tenants.c.id == self.tenant)
-        if self.tx.one(wanted) is not None:
+        if self.exists():
             return
         begin_change(self.tx)
-        if self.tx.one(wanted) is not None:
+        if self.exists():
             return  # another process that started at the same time was first
         at = now_ms()
         self.tx.run(sa.insert(tenants).values(id=self.tenant, name=self.tenant, created_ms=at))
@@ -55,50 +78,44 @@ class IdentityStore:
 
     def exists(self) -> bool:
         """Whether there is such a tenant."""
-        return self.tx.one(sa.select(tenants.c.id).where(tenants.c.id == self.tenant)) is not None
+        return self.tx.one(_TENANT, {"of_tenant": self.tenant}) is not None
 
     def owner(self) -> sa.Row[Any]:
         """The person whose installation this is."""
-        mine = (people.c.tenant == self.tenant, people.c.role == "owner")
-        row = self.tx.one(sa.select(people).where(*mine).order_by(people.c.created_ms, people.c.id))
+        row = self.tx.one(_OWNER, {"of_tenant": self.tenant})
         if row is None:
             raise NotFound("this installation has no owner", hint="rookery doctor says how to mend it")
         return row
 
     def person(self, name_or_id: str) -> sa.Row[Any]:
-        return self._one(people, people.c.name, name_or_id, "person")
+        return self._one("person", name_or_id)
 
     def project(self, slug_or_id: str, closed: frozenset[str] = NOTHING) -> sa.Row[Any]:
         """The project, unless its id is in `closed`: those are no more there than any that never was."""
-        return self._one(projects, projects.c.slug, slug_or_id, "project", closed)
+        return self._one("project", slug_or_id, closed)
 
     def agent(self, name_or_id: str) -> sa.Row[Any]:
-        return self._one(agents, agents.c.name, name_or_id, "agent")
+        return self._one("agent", name_or_id)
 
     def find_agent(self, agent_id: str) -> sa.Row[Any] | None:
         """The agent with exactly this id, or None. Names do not count: anybody can be called anything elsewhere."""
-        return self.tx.one(sa.select(agents).where(agents.c.tenant == self.tenant, agents.c.id == agent_id))
+        return self.tx.one(_AGENT, {"of_tenant": self.tenant, "wanted": agent_id})
 
-    def _one(
-        self, table: sa.Table, name: sa.Column[Any], wanted: str, kind: str, hidden: frozenset[str] = NOTHING
-    ) -> sa.Row[Any]:
-        there = [table.c.tenant == self.tenant]
-        if hidden:
-            there.append(table.c.id.not_in(hidden))
-        same = sa.or_(table.c.id == wanted, sa.func.lower(name) == wanted.lower())
-        row = None
+    def _one(self, kind: str, wanted: str, hidden: frozenset[str] = NOTHING) -> sa.Row[Any]:
+        values = {"of_tenant": self.tenant, "wanted": wanted, "lowered": wanted.lower()}
         # What no database can store is in none, and asking would be an error.
-        if storable(wanted):
-            row = self.tx.one(sa.select(table).where(*there, same).order_by(table.c.id != wanted))
+        rows = self.tx.all(_NAMED[kind], values) if storable(wanted) else ()
+        row = next((each for each in rows if each.id not in hidden), None)
         if row is None:
+            name = _NAMES[kind]
+            there = (name.table.c.tenant == self.tenant, name.table.c.id.not_in(hidden))
             known = [found[0] for found in self.tx.all(sa.select(name).where(*there).limit(8))]
             raise NotFound(f"there is no {kind} {wanted}", hint=f"known: {', '.join(sorted(known)) or 'none'}")
         return row
 
     def closed_to(self, agent: str | None) -> frozenset[str]:
         """The ids of the projects in which this agent has no role. None stands for whoever is no agent of ours."""
-        limited = (projects.c.tenant == self.tenant, projects.c.members.is_not(None))
-        rows = self.tx.all(sa.select(projects.c.id, projects.c.members).where(*limited))
+        rows = self.tx.all(_LIMITED, {"of_tenant": self.tenant})
         return frozenset(row.id for row in rows if agent not in row.members)
 
     def set_members(self, slug_or_id: str, names_or_ids: Sequence[str] | None) -> sa.Row[Any]:
@@ -164,8 +181,7 @@ class IdentityStore:
 
     def profile(self, kind: str) -> tuple[list[str] | None, list[str] | None]:
         """The allowed and disallowed tools of a profile; None where nothing was set."""
-        mine = (profiles.c.tenant == self.tenant, profiles.c.type == kind)
-        row = self.tx.one(sa.select(profiles).where(*mine))
+        row = self.tx.one(_PROFILE, {"of_tenant": self.tenant, "wanted": kind})
         return (row.allowed, row.disallowed) if row is not None else (None, None)
 
     def set_profile(self, kind: str, allowed: list[str] | None, disallowed: list[str] | None) -> None:

@@ -17,6 +17,7 @@ people = sa.Table(
     text("name"),
     text("role"),
     whole("created_ms"),
+    text("email", null=True),
     sa.UniqueConstraint("tenant", "name"),
 )
 projects = sa.Table(
@@ -108,7 +109,34 @@ tokens = sa.Table(
     text("project", null=True),
     sa.UniqueConstraint("hash"),
 )
+sign_in_links = sa.Table(
+    "sign_in_links",
+    metadata,
+    text("digest", primary_key=True),
+    text("tenant"),
+    text("person"),
+    whole("created_ms"),
+    whole("expires_ms"),
+    whole("used_ms", null=True),
+)
+web_sessions = sa.Table(
+    "web_sessions",
+    metadata,
+    text("id", primary_key=True),
+    text("digest"),
+    text("tenant"),
+    text("person"),
+    text("device"),
+    whole("created_ms"),
+    whole("seen_ms"),
+    whole("expires_ms"),
+    whole("ended_ms", null=True),
+    sa.UniqueConstraint("digest"),
+)
+"""Who is signed in to the console, by the digest of what their browser holds."""
 sa.Index("grants_agent", grants.c.tenant, grants.c.agent)
+sa.Index("web_sessions_person", web_sessions.c.tenant, web_sessions.c.person)
+sa.Index("people_email", people.c.tenant, people.c.email, unique=True)
 sa.Index("bundle_uses_holder", bundle_uses.c.tenant, bundle_uses.c.holder)
 
 MIGRATIONS = (
@@ -154,5 +182,22 @@ MIGRATIONS = (
             "ALTER TABLE grants ADD COLUMN without_approval BOOLEAN NOT NULL DEFAULT FALSE",
             "ALTER TABLE grants ADD COLUMN standing BOOLEAN NOT NULL DEFAULT FALSE",
         ],
+    ),
+    Migration(
+        5,
+        "signing in to the console",
+        [
+            "CREATE TABLE sign_in_links (digest TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, person TEXT NOT NULL, "
+            "created_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL, used_ms BIGINT)",
+            "CREATE TABLE web_sessions (id TEXT NOT NULL PRIMARY KEY, digest TEXT NOT NULL UNIQUE, "
+            "tenant TEXT NOT NULL, person TEXT NOT NULL, device TEXT NOT NULL, created_ms BIGINT NOT NULL, "
+            "seen_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL, ended_ms BIGINT)",
+            "CREATE INDEX web_sessions_person ON web_sessions (tenant, person)",
+        ],
+    ),
+    Migration(
+        6,
+        "people known by their email",
+        ["ALTER TABLE people ADD COLUMN email TEXT", "CREATE UNIQUE INDEX people_email ON people (tenant, email)"],
     ),
 )

@@ -11,7 +11,7 @@ from rookery.core.errors import DatabaseError, RookeryError
 from rookery.db.tx import Tx
 from rookery.jobs.claims import MAX_LOSSES, Held, Row, again, backoff_ms, end, fence, said
 from rookery.jobs.kinds import Ended, Finish, Kind
-from rookery.jobs.running import Ground, Running, Superseded
+from rookery.jobs.running import Ground, Postponed, Running, Superseded
 
 log = logging.getLogger("rookery.jobs")
 PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1, 2, 4)
@@ -100,6 +100,8 @@ class Attempt:
                 return await self.kind.handler(self.job, args)
         except (Superseded, Held):
             raise
+        except Postponed as later:
+            await self._postpone(later)
         except TimeoutError as error:
             limit = self.kind.timeout_s
             await self._failed(str(error) or (f"not done within {limit:g} s" if limit else "something took too long"))
@@ -138,6 +140,15 @@ class Attempt:
             await self._commit(lambda tx: again(tx, self.row, error, failed=True, delay_ms=delay))
         else:
             await self._give_up("failed", error)
+
+    async def _postpone(self, later: Postponed) -> None:
+        def work(tx: Tx) -> None:
+            if later.holds is None or later.holds(tx):
+                again(tx, self.row, later.why, delay_ms=round(later.delay_s * 1000), until=later.until)
+            else:
+                again(tx, self.row, later.why)
+
+        await self._commit(work)
 
     async def _robbed(self, error: str) -> None:
         """The database failed the handler, which is no fault of the job: as if its worker had died."""

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
@@ -36,6 +36,24 @@ class Ended:
     state: Literal["failed", "cancelled"]
     error: str
     args: Any
+
+
+class Postponed(Exception):
+    """Raised by a handler that may not do its job now: it waits again, and the attempt counts for nothing.
+
+    With `until` it is due as soon as somebody releases what waits for that name, and after `delay_s` in any case.
+    `holds` is asked in the transaction in which it is put back, and has to keep the answer true until its commit: what
+    was released before that moment would not be released again.
+    """
+
+    def __init__(
+        self, why: str, *, delay_s: float, until: str | None = None, holds: Callable[[Tx], bool] | None = None
+    ) -> None:
+        super().__init__(why)
+        self.why = why
+        self.delay_s = delay_s
+        self.until = until
+        self.holds = holds
 
 
 @dataclass(slots=True)
@@ -75,8 +93,8 @@ def job(
 
     It may run more than once, so whatever it does outside the database must be harmless to repeat. What it returns is
     run in the transaction that marks the job done. A raised error is a failed attempt; the next one follows after
-    `backoff_s`, then twice that, and so on, until `attempts` are used up. What is `lasting` never takes the last room,
-    nor the room of a later `step`, for which it may have to wait.
+    `backoff_s`, then twice that, and so on, until `attempts` are used up; one that raises Postponed is none. What is
+    `lasting` never takes the last room, nor the room of a later `step`, for which it may have to wait.
     """
     if not _NAME.fullmatch(name):
         raise TypeError(f"{name!r} is no name of a kind of job, such as schedules.fire")
@@ -97,9 +115,9 @@ def _late_names() -> dict[str, Any]:
     return {"Running": Running}
 
 
-def kinds_of(modules: Iterable[ModuleType]) -> dict[str, Kind]:
-    """Every kind that the modules declare, by name. Two of one name stop the start."""
-    found: dict[str, Kind] = {}
+def kinds_of(modules: Iterable[ModuleType], known: Mapping[str, Kind] | None = None) -> dict[str, Kind]:
+    """The `known` kinds and every kind that the modules declare, by name. Two of one name stop the start."""
+    found: dict[str, Kind] = dict(known or {})
     for module in modules:
         for each in vars(module).values():
             if isinstance(each, Kind) and found.setdefault(each.name, each) is not each:

@@ -12,8 +12,10 @@ from rookery.db.tx import Tx
 from rookery.identity.binding import Binding
 from rookery.identity.resolve import Resolver
 from rookery.jobs.claims import Held, Row, fence, report
-from rookery.jobs.kinds import Kind
+from rookery.jobs.kinds import Kind, Postponed
+from rookery.lifecycle.pauses import Pause, Paused, Pauses
 
+__all__ = ["Ground", "Postponed", "Running", "Superseded"]
 T = TypeVar("T")
 
 
@@ -76,9 +78,17 @@ class Running:
         self.events.append(Event(name=name, tenant=self.tenant, subject=subject, payload=payload))
 
     async def actor(self, **binding: Any) -> Actor:
-        """Who a session of this tenant with such a binding would be, as the database has it now."""
+        """Who a session of this tenant with such a binding would be, as the database has it now. Paused if it is."""
         bound = Binding(tenant=self.tenant, **binding)
-        return (await self.read(lambda tx: self.platform.resolver.resolve(tx, bound))).actor
+
+        def look(tx: Tx) -> tuple[Actor, Pause | None]:
+            actor = self.platform.resolver.resolve(tx, bound).actor
+            return actor, Pauses(tx, self.tenant).holding_actor(actor) if actor.paused else None
+
+        actor, pause = await self.read(look)
+        if pause is not None:
+            raise Paused(pause, self.tenant)
+        return actor
 
     async def run_kind(self, kind: str, args: Mapping[str, Any]) -> None:
         """Do what another kind of job does, as a part of this one."""

@@ -48,6 +48,13 @@ _ASK = (
     .returning(jobs.c.id)
 )
 
+_RELEASE = (
+    sa.update(jobs)
+    .where(_MINE, jobs.c.state == "waiting", jobs.c.waits_for == sa.bindparam("name"))
+    .values(due_ms=DbNow(), waits_for=None)
+    .returning(jobs.c.id)
+)
+
 
 class Jobs:
     """The deferred work of one tenant."""
@@ -122,6 +129,13 @@ class Jobs:
         """The same by key."""
         found = self.by_key(key)
         return found is not None and self.cancel(found.id, reason)
+
+    def release(self, name: str) -> int:
+        """Let what was postponed until somebody says this name be due now; how many jobs that are."""
+        released = len(self.tx.all(_RELEASE, {"of_tenant": self.tenant, "name": name}))
+        if released:
+            self.tx.wake(WAKE)
+        return released
 
     def page(
         self, *, states: Sequence[str] = (), kind: str | None = None, queue: str | None = None, limit: int = 50

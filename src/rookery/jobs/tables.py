@@ -33,8 +33,10 @@ jobs = sa.Table(
     whole("created_ms"),
     whole("started_ms", null=True),
     whole("ended_ms", null=True),
+    text("waits_for", null=True),
     sa.UniqueConstraint("tenant", "key"),
 )
+"""`waits_for` is the name by which a postponed job is released before it is due."""
 
 
 def _index(name: str, *columns: sa.Column[object], where: str, unique: bool = False) -> None:
@@ -46,6 +48,7 @@ _index("jobs_leases", jobs.c.lease_ms, where="state = 'running'")
 _index("jobs_locked", jobs.c.tenant, jobs.c.lock_key, jobs.c.due_ms, jobs.c.id, where="lock_key IS NOT NULL")
 _index("jobs_locks", jobs.c.tenant, jobs.c.lock_key, where="lock_key IS NOT NULL AND state = 'running'", unique=True)
 _index("jobs_ended", jobs.c.ended_ms, where="ended_ms IS NOT NULL")
+_index("jobs_postponed", jobs.c.tenant, jobs.c.waits_for, where="waits_for IS NOT NULL")
 sa.Index("jobs_tenant", jobs.c.tenant, jobs.c.id)
 
 MIGRATIONS = (
@@ -65,6 +68,14 @@ MIGRATIONS = (
             "WHERE lock_key IS NOT NULL AND state = 'running'",
             "CREATE INDEX jobs_ended ON jobs (ended_ms) WHERE ended_ms IS NOT NULL",
             "CREATE INDEX jobs_tenant ON jobs (tenant, id)",
+        ],
+    ),
+    Migration(
+        2,
+        "postponed jobs",
+        [
+            "ALTER TABLE jobs ADD COLUMN waits_for TEXT",
+            "CREATE INDEX jobs_postponed ON jobs (tenant, waits_for) WHERE waits_for IS NOT NULL",
         ],
     ),
 )

@@ -106,7 +106,7 @@ class Worker:
                 loop.call_soon_threadsafe(self._wake, name)
 
         deaf = self._database.on_wake(wake)
-        helpers = [asyncio.create_task(self._keep()), asyncio.create_task(self._tidy())]
+        helpers = [asyncio.create_task(each) for each in (self._keep(), self._lose(), self._tidy())]
         try:
             while not self._stopping:
                 await self._turn()
@@ -177,9 +177,10 @@ class Worker:
         asked = time.monotonic()
 
         def take(tx: Tx) -> list[Row]:
+            # Told to stop since this turn began: what was just given back would come back to us.
             return [
                 row
-                for opening in openings
+                for opening in ([] if self._stopping else openings)
                 for row in Claims(tx, opening.claimant).take(opening.room, locked_first=first)
             ]
 
@@ -220,10 +221,18 @@ class Worker:
                 log.warning("leases could not be renewed: no answer within %g s", 2 * beat_s)
             except Exception as error:
                 _complain("leases could not be renewed", error)
-            for attempt in list(self.running.values()):
-                # A quarter before somebody else can be at it.
-                if time.monotonic() - attempt.kept >= 3 * beat_s:
+
+    async def _lose(self) -> None:
+        """Stop what could not be kept, a quarter before somebody else can be at it. Does not wait for the database."""
+        beat_s = self._lease_s / 4
+        while True:
+            now = time.monotonic()
+            left = [(attempt.kept + 3 * beat_s - now, attempt) for attempt in self.running.values()]
+            for left_s, attempt in left:
+                if left_s <= 0:
                     attempt.stop("lost")
+            # What is taken meanwhile may have been asked for a while before.
+            await asyncio.sleep(min([beat_s / 2, *(left_s for left_s, _ in left if left_s > 0)]))
 
     async def _look_after(self, *, beat: bool) -> None:
         mine = dict(self.running)

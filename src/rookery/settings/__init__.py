@@ -85,6 +85,11 @@ class Settings:
     notification_keep_days: int = 90
     runtime: str = "none"
     runtime_command: str = ""
+    scripts: str = ""
+    orchestrator: bool = True
+    tick_s: float = 5
+    max_agents: int = 10
+    daily_budget_usd: float = 0
     session_roots: Names = ()
     session_idle_s: float = 1800
     session_warm: int = 12
@@ -94,6 +99,7 @@ class Settings:
     work_max_iterations: int = 3
     worktree_base_dir: str = ""
     agent_timeout_ms: int = 1_800_000
+    pause_grace_s: float = 10
 
     agent_rate_limit_per_min: int = 10
     agent_cb_failure_threshold: int = 5
@@ -124,6 +130,11 @@ class Settings:
     auth_tenant_map: Table = ()
     auth_scope_checks: bool = True
     auth_scope_map: Table = ()
+
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: str = ""
+    oidc_people: Table = ()
 
     def __post_init__(self) -> None:
         check(self)

@@ -28,6 +28,7 @@ class Mismatch(ConfigurationError):
 def check(settings: "Settings") -> None:
     """Refuse what does not go together."""
     _check_github_app(settings)
+    _check_oidc(settings)
     if settings.runtime == "command" and not settings.runtime_command:
         raise Mismatch("runtime_command", "is missing, and runtime is command", "name the program that is the agent")
     if settings.auth_mode == "none":
@@ -45,6 +46,12 @@ def _check_github_app(settings: "Settings") -> None:
     missing = [key for key in parts if not getattr(settings, key)]
     if missing and len(missing) < len(parts):
         raise Mismatch(missing[0], "is missing, and the rest of the GitHub App is set", f"set {', '.join(parts)}")
+
+
+def _check_oidc(settings: "Settings") -> None:
+    for one, other in (("oidc_issuer", "oidc_client_id"), ("oidc_client_id", "oidc_issuer")):
+        if getattr(settings, one) and not getattr(settings, other):
+            raise Mismatch(other, f"is missing, and {one} is set", "single sign-on needs both, or leave both out")
 
 
 def _check_open(settings: "Settings") -> None:

@@ -41,6 +41,9 @@ RANGES: dict[str, tuple[float, float]] = {
     "job_keep_days": (1, 3650),
     "asks_keep_days": (1, 3650),
     "notification_keep_days": (1, 3650),
+    "tick_s": (0.05, 3600),
+    "max_agents": (0, 10_000),
+    "daily_budget_usd": (0, 1_000_000),
     "session_idle_s": (0, 31 * 86_400),
     "session_warm": (0, 1_000),
     "session_stall_s": (0.1, 86_400),
@@ -48,6 +51,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "work_task_max_per_day": (0, 1_000_000),
     "work_max_iterations": (1, 20),
     "agent_timeout_ms": (1, 7 * 86_400_000),
+    "pause_grace_s": (0, 3600),
     "agent_rate_limit_per_min": (1, 100_000),
     "agent_cb_failure_threshold": (1, 1_000_000),
     "agent_cb_reset_timeout_ms": (1, 86_400_000),
@@ -82,6 +86,10 @@ SHAPES: dict[str, tuple[Callable[[str], str], str]] = {
     "algorand_algod_url": (addresses.api_address, "an https address (http only on this machine)"),
     "algorand_indexer_url": (addresses.api_address, "an https address (http only on this machine)"),
     "auth_jwks_uri": (addresses.safe_address, "an https address (http only on this machine)"),
+    "oidc_issuer": (
+        addresses.safe_address,
+        "an https address (http only on this machine), exactly as the tokens have it",
+    ),
     "auth_resource": (addresses.resource_address, "an absolute URI without a fragment"),
 }
 # Their values never appear in an error, a log or a repr.
@@ -89,6 +97,7 @@ SECRET = frozenset(
     {
         "a2a_tokens",
         "auth_secret",
+        "oidc_client_secret",
         "mnemonic",
         "github_token",
         "github_app_key",
@@ -169,6 +178,8 @@ def _wanted(key: str, value: Any) -> str | None:
         return "an address, such as 127.0.0.1"
     if key == "auth_tenant" and not value:
         return "the name of a tenant, such as default"
+    if key == "oidc_people" and any(len(names) != 1 for _, names in value):
+        return "a table with one person for each subject or email"
     if key == "auth_tenant_map" and any(len(names) != 1 for _, names in value):
         return "a table with one tenant for each name in a token"
     if key == "a2a_tokens" and any(len(tokens) != 1 for _, tokens in value):
