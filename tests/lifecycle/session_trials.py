@@ -22,6 +22,8 @@ from tests.platform_fixtures import Fleet
 from tests.sessions.stage import use_sessions
 
 LIMIT_S = 30.0
+UNDER_WAY: dict[str, "asyncio.Task[Any] | None"] = {}
+"""What does the jobs, by the keys of their sessions."""
 
 
 class TrialArgs(JobArgs):
@@ -47,6 +49,7 @@ async def session_job(job: Running, args: TrialArgs) -> Finish:
         if args.unwanted:
             raise Unwanted
 
+    UNDER_WAY[task.key] = asyncio.current_task()
     await run_session(job, job.platform.calls.facts["runtime"], task, noted)
     return None
 
@@ -99,6 +102,36 @@ class Hanging:
         while where == self._where and not self.gate.is_set():
             with contextlib.suppress(asyncio.CancelledError):
                 await self.gate.wait()
+
+
+class Abandoned:
+    """A runtime whose jobs are cancelled when a session has started, so many turns of the loop later."""
+
+    id = "ses-abandoned"
+
+    def __init__(self, turns: int) -> None:
+        self._turns = turns
+        self.stopped = asyncio.Event()
+
+    async def start_session(self, actor: Actor, prompt: str, *, key: str, **how: Any) -> "Abandoned":
+        doing = UNDER_WAY[key]
+        assert doing
+        self._cancel_in(self._turns, doing)
+        return self
+
+    def _cancel_in(self, turns: int, doing: "asyncio.Task[Any]") -> None:
+        loop = asyncio.get_running_loop()
+        if turns:
+            loop.call_soon(self._cancel_in, turns - 1, doing)
+        else:
+            loop.call_soon(doing.cancel)
+
+    async def wait(self) -> Outcome:
+        await self.stopped.wait()
+        return Outcome("done", output="stopped")
+
+    async def stop(self) -> None:
+        self.stopped.set()
 
 
 class Trials:

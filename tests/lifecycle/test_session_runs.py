@@ -1,5 +1,6 @@
 """Every session is a run: however it ends there is a record of it, paid for once, with nothing held back for ever."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from rookery.lifecycle.run_tables import agent_runs
 from rookery.lifecycle.session_store import LOST, SessionRuns
 from rookery.lifecycle.sessions import Outcome
 from tests.jobs.working import running_worker, settled
-from tests.lifecycle.session_trials import Broken, Trials
+from tests.lifecycle.session_trials import LIMIT_S, Abandoned, Broken, Trials
 
 pytestmark = pytest.mark.anyio
 
@@ -94,6 +95,17 @@ async def test_a_cancelled_job_stops_its_session_and_what_that_cost_counts(trial
     (run,) = trials.runs
     assert (run.status, run.cost_micros, run.turns) == ("cancelled", 750_000, 2)
     assert trials.books.numbers(own) == (8, 0, 10, 2)
+
+
+@pytest.mark.parametrize("turns", range(10))
+async def test_a_job_that_is_cancelled_just_when_its_session_starts_leaves_none(trials: Trials, turns: int) -> None:
+    runtime = Abandoned(turns)
+    trials.use(runtime)
+    trials.defer("hello")
+    async with running_worker(trials.fleet.platform), asyncio.timeout(LIMIT_S):
+        await runtime.stopped.wait()
+    (run,) = trials.runs
+    assert run.status in ("cancelled", "failed")
 
 
 async def test_a_session_whose_time_is_over_is_stopped_and_what_it_cost_counts(

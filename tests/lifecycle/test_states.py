@@ -79,7 +79,8 @@ def test_a_pull_request_is_judged_before_it_is_merged() -> None:
     assert set(PR.legal("draft")) == {"open", "closed"}
     assert set(PR.legal("open", "judge")) == {"approved", "rejected"}
     assert "merged" not in PR.legal("open")
-    assert set(PR.legal("approved")) == {"merged", "closed"}
+    assert set(PR.legal("approved", "judge")) == set()
+    assert set(PR.legal("approved", "human")) == {"merged", "rejected", "closed"}
     assert set(PR.legal("rejected")) == {"closed"}
 
 

@@ -21,6 +21,20 @@ PATIENCE_S = 30.0
 KEY = "the-key-of-the-session"
 ACTOR = Actor(kind="agent", tenant="default", subject="agt-1", agent="agt-1")
 FIXTURES = Path(__file__).parent / "fixtures"
+ASKING = """
+import json, os, subprocess, sys
+entry = json.load(open(sys.argv[1]))["mcpServers"]["rookery"]
+server = subprocess.Popen(
+    [entry["command"], *entry["args"]], env={**os.environ, **entry["env"]}, text=True, bufsize=1,
+    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+)
+def ask(number, method, **params):
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\\n")
+    while (answer := json.loads(server.stdout.readline())).get("id") != number: pass
+    return answer["result"]
+ask(1, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "test", "version": "1"})
+"""
+"""The beginning of a program that speaks to the MCP server of its configuration: `ask` gives what that answers."""
 
 
 class Person:

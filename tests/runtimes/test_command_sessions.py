@@ -12,6 +12,7 @@ from rookery.runtimes.command import CommandRuntime
 from rookery.runtimes.command_own import OwnCommand
 from tests.platform_fixtures import Fleet
 from tests.platform_fixtures import prepared_database_url as database_url
+from tests.runtimes.command_stage import ASKING
 from tests.runtimes.command_stage import Stage as Programs
 from tests.sessions.stage import Stage
 
@@ -19,20 +20,11 @@ __all__ = ["database_url"]
 
 SOURCE = Path(__file__).parents[2] / "src"
 # Calls the tool that it is told to, at the MCP server of its configuration, and says what came of it.
-CALLER = """
-import json, os, subprocess, sys
-entry = json.load(open(sys.argv[1]))["mcpServers"]["rookery"]
-server = subprocess.Popen(
-    [entry["command"], *entry["args"]], env={**os.environ, **entry["env"]}, text=True, bufsize=1,
-    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-)
-def ask(number, method, **params):
-    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\\n")
-    while (answer := json.loads(server.stdout.readline())).get("id") != number: pass
-    return answer["result"]
-ask(1, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "test", "version": "1"})
-print(ask(2, "tools/call", name=sys.stdin.read(), arguments={})["content"][0]["text"])
+CALLER = (
+    ASKING
+    + """print(ask(2, "tools/call", name=sys.stdin.read(), arguments={})["content"][0]["text"])
 """
+)
 
 
 @pytest.fixture

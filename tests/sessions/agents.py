@@ -104,3 +104,10 @@ async def vanishing(puppet: Puppet) -> AsyncIterator[SessionEvent]:
 
 def told(**data: Any) -> SessionEvent:
     return SessionEvent("session_status", data)
+
+
+async def patient(puppet: Puppet) -> AsyncIterator[SessionEvent]:
+    """Says something, and is done when the test says so."""
+    yield SessionEvent("text_delta", {"text": "so far"})
+    await puppet.gate.wait()
+    yield done(Outcome("done", output="well"), "completed")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rookery.core.actor import Mode
-from rookery.sessions.foreign_tools import Ground, is_free, is_told_by_name, our_tool
+from rookery.sessions.foreign_tools import Ground, is_free, is_told_by_name, our_tool, outside_worktree
 
 MODES: tuple[Mode, ...] = ("ask", "act", "autonomy")
 NOWHERE = Ground()
@@ -138,3 +138,16 @@ def test_edits_of_the_folder_and_tools_of_servers_are_told_by_their_name(ground:
 def test_our_own_tools_are_known_by_their_prefix_alone() -> None:
     assert our_tool("mcp__rookery__ping") == "ping"
     assert [our_tool(name) for name in ("ping", "mcp__other__ping", "mcp__rookery_ping")] == [None, None, None]
+
+
+@pytest.mark.parametrize("tool", ["Edit", "Write", "MultiEdit"])
+@pytest.mark.parametrize("path", [*OUTSIDE, "", None, 7])
+def test_a_session_of_a_worktree_edits_nothing_outside_of_it(ground: Ground, tool: str, path: object) -> None:
+    assert outside_worktree(tool, {"file_path": path}, ground.folder) is not None
+
+
+def test_inside_of_its_worktree_and_without_one_nothing_is_refused_for_that(ground: Ground) -> None:
+    assert outside_worktree("Write", {"file_path": "a/b.txt"}, ground.folder) is None
+    assert outside_worktree("NotebookEdit", {"notebook_path": f"{ground.folder}/a.ipynb"}, ground.folder) is None
+    assert outside_worktree("Write", {"file_path": "/etc/passwd"}, None) is None
+    assert outside_worktree("Bash", {"command": "rm -r /"}, ground.folder) is None

@@ -336,7 +336,9 @@ async def test_numbers_go_on_where_another_process_left_off(fleet: Fleet) -> Non
     assert rows(fleet, lambda sessions: sessions.of(session.id)).event_count == 2
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     writes=st.lists(st.integers(1, 40), min_size=1, max_size=12),
     cuts=st.lists(st.integers(1, 25), min_size=0, max_size=12),

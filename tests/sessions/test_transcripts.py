@@ -268,7 +268,9 @@ def test_several_threads_may_list_at_once(folder: TranscriptFolder, transcripts:
 LINES = st.lists(st.one_of(st.binary(max_size=300), st.text(min_size=1, max_size=80).map(lambda text: user(text))))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(lines=LINES, rooms=st.lists(st.integers(1, 400), min_size=1), ended=st.booleans())
 def test_whatever_a_file_holds_its_pieces_are_the_whole(
     folder: TranscriptFolder, transcripts: Transcripts, lines: list[Any], rooms: list[int], ended: bool

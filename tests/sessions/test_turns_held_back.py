@@ -14,17 +14,10 @@ from rookery.lifecycle.sessions import Outcome
 from rookery.sessions import wishes
 from rookery.sessions.events import SessionEvent, done
 from rookery.sessions.store import Row
-from tests.sessions.agents import Puppet, Puppets, told
+from tests.sessions.agents import Puppet, Puppets, patient, told
 from tests.sessions.stage import Stage
 
 pytestmark = pytest.mark.anyio
-
-
-async def patient(puppet: Puppet) -> AsyncIterator[SessionEvent]:
-    """Says something, and is done when the test says so."""
-    yield SessionEvent("text_delta", {"text": "so far"})
-    await puppet.gate.wait()
-    yield done(Outcome("done", output="well"), "completed")
 
 
 @pytest.fixture

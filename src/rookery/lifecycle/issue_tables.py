@@ -5,6 +5,8 @@ import sqlalchemy as sa
 from rookery.db.migrate import Migration
 from rookery.db.schema import metadata, text, whole
 
+WAKE = "orchestrator"
+"""Whoever plans the work waits for this name: something about an issue is new."""
 issues = sa.Table(
     "issues",
     metadata,
@@ -31,9 +33,11 @@ issues = sa.Table(
     text("lease_session", null=True),
     text("lease_name", null=True),
     whole("lease_until_ms", null=True),
+    text("run_id", null=True),
     sa.UniqueConstraint("tenant", "identifier"),
 )
-"""`fence` counts the leases that the issue has had; `blocked_on` says what a blocked issue waits for."""
+"""`fence` counts the leases that the issue has had; `blocked_on` says what a blocked issue waits for; `run_id` is the
+run of an agent that made it."""
 sa.Index("issues_status", issues.c.project_id, issues.c.status, issues.c.priority, issues.c.created_ms, issues.c.id)
 _FINISHED = sa.text("status IN ('done', 'cancelled')")
 sa.Index(
@@ -49,6 +53,8 @@ sa.Index("issues_parent", issues.c.parent_id)
 sa.Index("issues_order", issues.c.project_id, issues.c.priority, issues.c.created_ms, issues.c.id)
 _HELD = issues.c.lease_subject.is_not(None)
 sa.Index("issues_lease", issues.c.tenant, issues.c.lease_subject, sqlite_where=_HELD, postgresql_where=_HELD)
+_MADE = issues.c.run_id.is_not(None)
+sa.Index("issues_run", issues.c.tenant, issues.c.run_id, sqlite_where=_MADE, postgresql_where=_MADE)
 
 issue_aliases = sa.Table(
     "issue_aliases",
@@ -80,6 +86,14 @@ MIGRATIONS = (
             "CREATE INDEX issues_lease ON issues (tenant, lease_subject) WHERE lease_subject IS NOT NULL",
             "CREATE TABLE issue_aliases (tenant TEXT NOT NULL, identifier TEXT NOT NULL, issue_id TEXT NOT NULL, "
             "PRIMARY KEY (tenant, identifier))",
+        ],
+    ),
+    Migration(
+        2,
+        "the run that made an issue",
+        [
+            "ALTER TABLE issues ADD COLUMN run_id TEXT",
+            "CREATE INDEX issues_run ON issues (tenant, run_id) WHERE run_id IS NOT NULL",
         ],
     ),
 )

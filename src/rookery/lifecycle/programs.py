@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rookery.files.pipes import read_pipe
 from rookery.lifecycle.leftovers import RUN_MARK, end_marked
 from rookery.lifecycle.session_mark import marked
 
@@ -117,14 +118,9 @@ class Tail:
 
     async def read(self, end: int) -> None:
         """Read the pipe to its end, and close it."""
-        loop, stream = asyncio.get_running_loop(), asyncio.StreamReader()
-        with open(end, "rb", buffering=0) as pipe:
-            way, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), pipe)
-            try:
-                while piece := await stream.read(_PIECE):
-                    self._keep(piece)
-            finally:
-                way.close()
+        async with read_pipe(end) as stream:
+            while piece := await stream.read(_PIECE):
+                self._keep(piece)
 
     def _keep(self, piece: bytes) -> None:
         self._pieces.append(piece)

@@ -12,7 +12,10 @@ MOST_COUNTED = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a session ended. `output` is the last thing that the agent said; tokens are as far as they are known."""
+    """How a session ended. `output` is the last thing that the agent said; tokens are as far as they are known.
+
+    One that `stalled` was ended because nothing was heard of it any more.
+    """
 
     status: Literal["done", "failed"]
     output: str = ""
@@ -21,6 +24,7 @@ class Outcome:
     turns: int = 1
     input_tokens: int = 0
     output_tokens: int = 0
+    stalled: bool = False
 
     @property
     def cost_micros(self) -> int:
@@ -72,6 +76,7 @@ class Runtime(Protocol):
         cwd: str | None = None,
         max_turns: int | None = None,
         budget_usd: float | None = None,
+        model: str | None = None,
     ) -> Session:
         """Let an agent work on `prompt` with the rights of `actor`. While a session of `key` lives, it is that one.
 

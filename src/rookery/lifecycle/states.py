@@ -126,6 +126,7 @@ RUN = Machine(
     },
 )
 
+# A person reads what judges have approved before it is merged, and may find what they did not.
 PR = Machine(
     "pull request",
     {
@@ -135,7 +136,11 @@ PR = Machine(
             "rejected": _by("judge", "human"),
             "closed": _by("orchestrator", "human"),
         },
-        "approved": {"merged": _by("human", "orchestrator"), "closed": _by("orchestrator", "human")},
+        "approved": {
+            "merged": _by("human", "orchestrator"),
+            "rejected": _by("human"),
+            "closed": _by("orchestrator", "human"),
+        },
         "rejected": {"closed": _by("orchestrator", "human")},
         "merged": {},
         "closed": {},

@@ -72,7 +72,7 @@ class ClaudeAgent:
         resumed: str | None,
     ) -> None:
         self._launch = launch
-        self._asking = Asking(host, launch.mode)
+        self._asking = Asking(host, launch.mode, launch.actor.worktree)
         self._reading = Reading()
         self._reading.native_id = resumed
         self._resumed = resumed

@@ -8,6 +8,7 @@ from typing import Any, cast
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
 
 from rookery.core.actor import Mode
+from rookery.sessions.foreign_tools import outside_worktree
 from rookery.sessions.port import OURS, Asked, Choice, Host, ToolUse
 
 Json = dict[str, Any]
@@ -24,8 +25,9 @@ log = logging.getLogger("rookery.claude")
 class Asking:
     """Passes it on to the host of the session. Whatever goes wrong there is a refusal."""
 
-    def __init__(self, host: Host, mode: Mode) -> None:
+    def __init__(self, host: Host, mode: Mode, worktree: str | None = None) -> None:
         self.mode: Mode = mode
+        self._worktree = worktree
         self._host = host
 
     async def may_use(
@@ -65,17 +67,23 @@ class Asking:
 
         It runs commands that it takes for harmless unasked, reads and edits in its folder, and uses tools that were
         free when the session began; and it may not have heard yet that the mode is another. So the host is asked, which
-        knows what is free. In the mode act our own tools need no question: they are held at the call.
+        knows what is free. In the mode act our own tools need no question: they are held at the call. An edit outside
+        of the worktree is refused in every mode.
         """
         tool = str(given.get("tool_name"))
+        if (outside := outside_worktree(tool, given.get("tool_input") or {}, self._worktree)) is not None:
+            return _decided("deny", outside)
         ours = tool.startswith(f"{_OF_SERVERS}{OURS}__")
         if self.mode == "autonomy" or (self.mode == "act" and ours):
             return {}
         if not (tool in _NAMED or tool.startswith(_OF_SERVERS)) or _is_own_output(tool, given):
             return {}
-        reason = f"the session's mode is {self.mode}"
-        said = {"hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": reason}
-        return {"hookSpecificOutput": said}
+        return _decided("ask", f"the session's mode is {self.mode}")
+
+
+def _decided(decision: str, reason: str) -> Json:
+    said = {"hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": said}
 
 
 def _is_own_output(tool: str, given: Mapping[str, Any]) -> bool:

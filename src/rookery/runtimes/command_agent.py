@@ -14,7 +14,14 @@ from typing import Any
 from rookery.core.actor import Mode
 from rookery.core.errors import Conflict, RookeryError
 from rookery.identity.binding import stricter
-from rookery.runtimes.command_client import Client, Invocation, Turn, all_servers, environment
+from rookery.runtimes.command_client import (
+    Client,
+    Invocation,
+    Turn,
+    all_servers,
+    environment,
+    write_scope_file,
+)
 from rookery.runtimes.command_failures import Failure, of_end, of_words, short
 from rookery.runtimes.command_lines import Line
 from rookery.runtimes.command_process import Program
@@ -137,18 +144,20 @@ class _Running:
             folder = self._folder = await asyncio.to_thread(_new_folder, home, self._launch.session)
             cwd = self._launch.cwd or await asyncio.to_thread(_own_folder, home, self._launch.session)
             servers = all_servers(home, self._launch, self._mark, environ)
+            scope_file = await asyncio.to_thread(write_scope_file, folder, self._launch)
             turn = Turn(
                 launch=self._launch,
                 mode=self._began_in,
                 prompt=text,
                 folder=folder,
                 servers=servers,
+                scope_file=scope_file,
                 native_id=native_id,
                 before=before,
             )
             self._reader = self._client.reader(turn)
             self._invocation = await asyncio.to_thread(self._client.invocation, turn)
-            await self._start(folder, cwd, environ)
+            await self._start(turn, cwd, environ)
         except RookeryError as error:
             self._failure = Failure(f"{error.message} ({error.hint})" if error.hint else error.message, "not_started")
         except OSError as error:
@@ -158,7 +167,7 @@ class _Running:
             if self._ends_as == "stopped":
                 await self.end()
 
-    async def _start(self, folder: Path, cwd: str, environ: Mapping[str, str]) -> None:
+    async def _start(self, turn: Turn, cwd: str, environ: Mapping[str, str]) -> None:
         first, *rest = self._invocation.words
         program = shutil.which(first, path=environ.get("PATH"))
         if program is None:
@@ -169,8 +178,9 @@ class _Running:
             return
         if self._ends_as is not None:
             return
-        self._program = Program(folder, self._mark)
-        env = {**environment(self._client, environ, self._launch.session, self._mark), **self._invocation.environment}
+        self._program = Program(turn.folder, self._mark)
+        env = environment(self._client, environ, self._launch.session, self._mark, turn.scope_file)
+        env |= self._invocation.environment
         told = self._invocation.input
         await self._program.start([program, *rest], cwd, env, None if self._invocation.asks else told)
         if self._invocation.asks:

@@ -1,5 +1,6 @@
 """What has to be known of a client program to let it do one turn: how it is started, and how its output is read."""
 
+import json
 import os
 import re
 import sys
@@ -17,6 +18,8 @@ from rookery.runtimes.command_reading import Reader, Wanted
 from rookery.sessions.port import OURS, Host, Launch
 
 Server = Mapping[str, Any]
+SCOPE_FILE = "ROOKERY_TOOL_SCOPE_FILE"
+"""Where a program finds the path of the file with the tools that its session is held to, if it is held to any."""
 KEPT = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy",
@@ -38,6 +41,8 @@ class Turn:
     """For the files of this turn; nobody else can enter it, and it is gone afterwards."""
     servers: Mapping[str, Server]
     """The MCP servers of the session, ours among them, each as in the `mcpServers` of a client."""
+    scope_file: Path | None = None
+    """The tools of ours that the session is held to, as `--tool-scope-file` takes them; None if it is held to none."""
     native_id: str | None = None
     """What the client calls the session, if it is to go on with one."""
     before: tuple[int, int] | None = (0, 0)
@@ -106,13 +111,16 @@ class AsksNobody:
         return b""
 
 
-def environment(client: Client, environ: Mapping[str, str], session: str, mark: str) -> dict[str, str]:
+def environment(
+    client: Client, environ: Mapping[str, str], session: str, mark: str, scope_file: Path | None = None
+) -> dict[str, str]:
     """What the program sees of ours: where it runs, the way to its model, the marks of its session, no other secret."""
     names = {*KEPT, *(each for each in client.variables if not each.endswith("_"))}
     families = (*_KEPT_FAMILIES, *(each for each in client.variables if each.endswith("_")))
     kept = {name: value for name, value in environ.items() if name in names or name.startswith(families)}
     kept.pop(SESSION_KEY, None)
-    return marked({**kept, **_SWITCHES, RUN_MARK: mark}, session)
+    held = {} if scope_file is None else {SCOPE_FILE: str(scope_file)}
+    return marked({**kept, **_SWITCHES, **held, RUN_MARK: mark}, session)
 
 
 def our_server(home: str, launch: Launch, mark: str, environ: Mapping[str, str]) -> Server:
@@ -124,11 +132,15 @@ def our_server(home: str, launch: Launch, mark: str, environ: Mapping[str, str])
 
 
 def _entry(environ: Mapping[str, str]) -> list[str]:
-    """How our Python is told to run us. Some clients hand no PYTHONPATH on."""
+    """How our Python is told to run us. Some clients hand no PYTHONPATH on.
+
+    Without the folder that it is started in: that is the agent's, and a file there that has the name of a module would
+    be run instead of it.
+    """
     roots = [each for each in environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     if not roots:
-        return ["-m", "rookery.entry"]
-    return ["-c", f"import sys; sys.path[:0] = {roots!r}; from rookery.entry import main; main()"]
+        return ["-P", "-m", "rookery.entry"]
+    return ["-P", "-c", f"import sys; sys.path[:0] = {roots!r}; from rookery.entry import main; main()"]
 
 
 def all_servers(home: str, launch: Launch, mark: str, environ: Mapping[str, str]) -> dict[str, Server]:
@@ -144,6 +156,15 @@ def write_private(path: Path, content: str) -> Path:
     with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(content)
     return path
+
+
+def write_scope_file(folder: Path, launch: Launch) -> Path | None:
+    """The tools of ours that the session is held to, for a program that serves itself; None if it is held to none.
+
+    Whoever attaches itself to the session needs no such file: the session itself is held to them at every call.
+    """
+    held = launch.actor.scope_file
+    return None if held is None else write_private(folder / "tools.json", json.dumps(sorted(held)))
 
 
 def tools_of(server: str, allowed: Sequence[str]) -> list[str]:

@@ -12,12 +12,15 @@ from rookery.sessions.events import SessionEvent
 PROMPT = "{prompt}"
 SERVERS = "{mcp_config}"
 MODE = "{mode}"
+SCOPE_FILE = "{scope_file}"
 MOST_ARGUMENT = 100_000
 
 
 class OwnCommand(AsksNobody):
     """`{mcp_config}` is a file with `mcpServers`, `{mode}` ask, act or autonomy, `{prompt}` what the agent is told.
 
+    `{scope_file}` is a file with the tools that the session is held to, for a program that serves itself; empty if it
+    is held to none, as sessions are that people open.
     Without `{prompt}` the program reads that from its standard input: others can read its words, and they cannot be
     long. What it prints is what the agent says. It remembers nothing from turn to turn.
     """
@@ -40,7 +43,8 @@ class OwnCommand(AsksNobody):
         return self._words[0]
 
     def invocation(self, turn: Turn) -> Invocation:
-        places = {SERVERS: str(turn.folder / "mcp.json"), MODE: turn.mode}
+        held = "" if turn.scope_file is None else str(turn.scope_file)
+        places = {SERVERS: str(turn.folder / "mcp.json"), MODE: turn.mode, SCOPE_FILE: held}
         spoken = any(PROMPT in word for word in self._words[1:])
         if spoken:
             if len(turn.whole_prompt.encode(errors="replace")) > MOST_ARGUMENT or "\0" in turn.whole_prompt:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
+from rookery.files.pipes import read_pipe
 from rookery.lifecycle.leftovers import RUN_MARK, end_marked
 from rookery.lifecycle.programs import Tail, kill_group
 from rookery.runtimes.command_lines import Line, Lines
@@ -93,30 +94,23 @@ class Program:
         """What it prints, until it has ended. Whoever does not take them lets it wait."""
         assert self._output is not None
         found, output, self._output = Lines(), self._output, None
-        stream = asyncio.StreamReader(limit=PIECE)
-        with open(output, "rb", buffering=0) as pipe:
-            way, _ = await asyncio.get_running_loop().connect_read_pipe(
-                lambda: asyncio.StreamReaderProtocol(stream), pipe
-            )
-            try:
-                while chunk := await self._piece(stream):
-                    for line in found.feed(chunk):
-                        yield line
-                for line in found.rest():
+        async with read_pipe(output, PIECE) as stream:
+            while chunk := await self._piece(stream):
+                for line in found.feed(chunk):
                     yield line
-            finally:
-                way.close()
+            for line in found.rest():
+                yield line
 
     async def _piece(self, stream: asyncio.StreamReader) -> bytes:
         """More of its output; nothing at its end, or some time after everything of it has ended."""
         assert self._cleared is not None
-        reading = asyncio.ensure_future(stream.read(PIECE))
+        piece = asyncio.ensure_future(stream.read(PIECE))
         try:
-            await asyncio.wait([reading, self._cleared], return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait([reading], timeout=DRAIN_S)
-            return reading.result() if reading.done() else b""
+            await asyncio.wait([piece, self._cleared], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([piece], timeout=DRAIN_S)
+            return piece.result() if piece.done() else b""
         finally:
-            reading.cancel()
+            piece.cancel()
 
     async def tell(self, data: bytes) -> None:
         """Write to its standard input. Of what it does not take until it ends, nothing is said."""

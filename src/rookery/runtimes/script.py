@@ -10,7 +10,12 @@
     - ask: {question: Which one?, options: [this, that]}
 
 `call` is a tool of the platform, `use` one that the agent would have brought along: it is asked for and does nothing.
-`\\n` in a TEXT of a file is a new line.
+A call that is refused is said, and the script goes on; with `must: true` it ends there. `\\n` in the TEXT of a line is
+a new line. In a file of the owner's (see `runtimes.scripts_folder`) a list may have these as well:
+
+    - run: python -m unittest                       in the session's folder; ends the script unless it succeeds
+    - until: go                                     waits for a file of that name beside the scripts
+    - each: {of: $(payload.files), as: file, do: [{call: {tool: ping}}]}
 """
 
 import json
@@ -33,6 +38,9 @@ TEXT_OF: Mapping[str, str] = {
     "use": "tool",
     "ask": "question",
     "task": "text",
+    "run": "command",
+    "until": "name",
+    "each": "of",
 }
 """The words, and what a text after one stands for."""
 
@@ -82,11 +90,28 @@ def read_script(prompt: str) -> list[Step]:
     return [_of_line(line) for line in lines] if lines else _of_list(prompt)
 
 
+def read_file(text: str) -> list[Step]:
+    """The steps of a file, which is a script and nothing else; none if it is empty. BadScript if it is none."""
+    if text.startswith("!"):
+        return read_script(text)
+    import yaml as untyped
+
+    yaml: Any = untyped
+    try:
+        found: Any = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise BadScript(f"no YAML: {error}") from None
+    steps = steps_of(found)
+    if not steps and found is not None and found != []:
+        raise BadScript("no list of steps, each with one word")
+    return steps
+
+
 def _of_line(line: str) -> Step:
     word, _, rest = line.partition(" ")
     if word in ("write", "append"):
         path, _, text = rest.partition(" ")
-        return Step(word, {"path": path, "text": text})
+        return Step(word, {"path": path, "text": text.replace("\\n", "\n")})
     if word in ("call", "use"):
         tool, _, given = rest.partition(" ")
         return Step(word, {"tool": tool, ("arguments" if word == "call" else "input"): given})
@@ -107,6 +132,11 @@ def _of_list(prompt: str) -> list[Step]:
         found: Any = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
         return []
+    return steps_of(found)
+
+
+def steps_of(found: Any) -> list[Step]:
+    """The steps of a list; none if it is no list of steps."""
     items: list[Any] = cast("list[Any]", found) if isinstance(found, list) else []
     if not items or not all(isinstance(item, dict) and len(cast("dict[Any, Any]", item)) == 1 for item in items):
         return []

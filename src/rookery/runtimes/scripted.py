@@ -1,6 +1,7 @@
-"""An agent that obeys the script in its prompt: for tests and the demo, where no model is at hand.
+"""An agent that obeys a script: for tests and the demo, where no model is at hand.
 
-A prompt without a script is said back. What a script may say is in `runtimes.script`. Files are below the session's
+The script is the prompt itself or, if the setting `scripts` names a folder and the agent has a role, a file in there. A
+prompt without a script is said back. What a script may say is in `runtimes.script`. Files are below the session's
 folder, and tools are called through the same door as those of any agent.
 """
 
@@ -8,14 +9,16 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rookery.core.actor import Mode
 from rookery.core.errors import ConfigurationError, RookeryError, ValidationFailed
 from rookery.core.ids import new_id
 from rookery.files.git import run_git
+from rookery.lifecycle.programs import Ran, run_command
 from rookery.lifecycle.sessions import Outcome
-from rookery.runtimes.script import BadScript, Step, read_script
+from rookery.runtimes.script import BadScript, Step, read_script, steps_of
+from rookery.runtimes.scripts_folder import Scene, scene_of
 from rookery.runtimes.tool_door import ToolDoor
 from rookery.server.inprocess import ToolServer, create_tool_server
 from rookery.sessions.events import DONE, EventName, SessionEvent, done
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from rookery.app import Platform
 
 LONGEST_WAIT_S = 3600.0
+LOOK_S = 0.02
 NAME = "scripted"
 
 
@@ -39,17 +43,19 @@ class Scripted:
         self._platform = platform
 
     async def start(self, launch: Launch, host: Host) -> Agent:
-        return ScriptedAgent(self._platform, launch, host)
+        return ScriptedAgent(self._platform, launch, host, new=True)
 
     async def resume(self, launch: Launch, host: Host, native_id: str) -> Agent:
         """A script has no past, so there is nothing that could be lost."""
-        return ScriptedAgent(self._platform, launch, host)
+        return ScriptedAgent(self._platform, launch, host, new=False)
 
 
 class ScriptedAgent:
-    """Plays one script after another."""
+    """Plays one script after another. The folder has one for its first message only: others are for it alone."""
 
-    def __init__(self, platform: "Platform", launch: Launch, host: Host) -> None:
+    def __init__(self, platform: "Platform", launch: Launch, host: Host, *, new: bool) -> None:
+        self._platform = platform
+        self._new = new
         self.native_id = f"{NAME}-{launch.session}"
         self.alive = True
         self._launch = launch
@@ -67,12 +73,20 @@ class ScriptedAgent:
         shown += [{"name": name, "status": "failed", "error": "scripts know no other server"} for name in self._others]
         play.put("session_status", model=NAME, mode=self._server.actor.mode, servers=shown)
         try:
-            outcome = await play.through(text, self._launch.max_turns)
+            outcome = await self._played(play, text)
             reason = "completed" if outcome.status == "done" else "failed"
         except asyncio.CancelledError:
             reason = "interrupted" if self.alive else "stopped"
             outcome = play.failed(reason)
         self._events.put_nowait(done(outcome, reason))
+
+    async def _played(self, play: "_Play", text: str) -> Outcome:
+        new, self._new = self._new, False
+        try:
+            play.scene = await scene_of(self._platform, self._launch, text) if new else None
+        except (RookeryError, OSError, ValueError) as error:
+            return play.failed(str(error))
+        return await play.through(text, self._launch.max_turns)
 
     @property
     def _others(self) -> Sequence[str]:
@@ -108,14 +122,15 @@ class _Play:
     said: list[str] = field(default_factory=list[str])
     spent: float = 0.0
     turns: int = 0
+    scene: Scene | None = None
 
     def put(self, event: EventName, /, **data: Any) -> None:
         self.put_event(SessionEvent(event, data))
 
     async def through(self, prompt: str, max_turns: int | None) -> Outcome:
         """Do every step, and tell how it went. Nothing that goes wrong is raised."""
-        script = read_script(prompt)
-        if not script:
+        script = self.scene.steps if self.scene is not None else read_script(prompt)
+        if not script and self.scene is None:
             self._speak(prompt)
             return Outcome("done", output=prompt)
         try:
@@ -154,11 +169,46 @@ class _Play:
             "ask": self._ask,
             "task": self._task,
         }
+        scene = self.scene
+        if scene is not None:
+            ways |= {
+                "run": self._run,
+                "until": lambda step: self._until(step, scene),
+                "each": lambda step: self._each(step, scene, door),
+            }
         for step in script:
             if step.word not in ways:
                 raise BadScript(f"no such instruction: !{step.word}")
             self.turns += 1
-            await ways[step.word](step)
+            # Steps that are refused at once would hold up everybody else, and whoever wants to stop them.
+            await asyncio.sleep(0)
+            await ways[step.word](step if scene is None else await scene.step(step))
+
+    async def _each(self, step: Step, scene: Scene, door: ToolDoor) -> None:
+        given: Any = step.given.get("of")
+        script = steps_of(step.given.get("do"))
+        if not isinstance(given, list) or not script:
+            raise BadScript("each needs a list, and what to do for each of it")
+        for one in cast("list[Any]", given):
+            scene.known[step.text("as") or "each"] = one
+            await self._all(script, door)
+
+    async def _until(self, step: Step, scene: Scene) -> None:
+        path, left = os.path.join(scene.folder, os.path.basename(step.text("name"))), LONGEST_WAIT_S
+        while not os.path.exists(path):
+            if left <= 0:
+                raise BadScript(f"{path} has not come")
+            await asyncio.sleep(LOOK_S)
+            left -= LOOK_S
+
+    async def _run(self, step: Step) -> None:
+        command = step.text("command")
+        use = self._begun("Bash", {"command": command})
+        refusal = await self._refusal(use)
+        ran = Ran(False, refusal) if refusal else await run_command(command, self._cwd, LONGEST_WAIT_S)
+        self._ended(use, ran.output, is_error=not ran.ok)
+        if not ran.ok:
+            raise BadScript(f"{command}: {ran.output}")
 
     async def _say(self, step: Step) -> None:
         self._speak(step.text("text"))
@@ -193,7 +243,7 @@ class _Play:
         def put() -> None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, mode, encoding="utf-8") as file:
-                file.write(step.text("text").replace("\\n", "\n") + "\n")
+                file.write(step.text("text").removesuffix("\n") + "\n")
 
         await asyncio.to_thread(put)
 
@@ -225,12 +275,23 @@ class _Play:
         refusal = await self._refusal(use) if await door.lists(name) else None
         if refusal is not None:
             self._ended(use, refusal, is_error=True)
-            self.said.append(f"{name} was refused: {refusal}")
+            self._hear(f"{name} was refused: {refusal}")
+            if step.given.get("must"):
+                raise BadScript(f"{name} was refused: {refusal}")
             return
         answer = await door.call(name, arguments)
         structured = {"structured": answer.structured} if answer.structured is not None else {}
         self._ended(use, answer.text, is_error=answer.error is not None, **structured)
-        self.said.append(f"{name} was refused: {answer.error}" if answer.error else f"{name}: {answer.text}")
+        self._hear(f"{name} was refused: {answer.error}" if answer.error else f"{name}: {answer.text}")
+        if self.scene is not None:
+            self.scene.known[step.text("as") or name] = answer.structured
+        if answer.error and step.given.get("must"):
+            raise BadScript(f"{name} was refused: {answer.error}")
+
+    def _hear(self, answer: str) -> None:
+        # Scripts of files may call tools for hours, and say themselves what is worth saying.
+        if self.scene is None:
+            self.said.append(answer)
 
     async def _use(self, step: Step) -> None:
         """A tool of the agent's own, which would have done something now."""

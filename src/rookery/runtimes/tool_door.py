@@ -60,6 +60,7 @@ class ToolDoor:
         self._server = server
         self._stack = AsyncExitStack()
         self._client: Client | None = None
+        self._shown: set[str] = set()
 
     async def __aenter__(self) -> "ToolDoor":
         return self
@@ -68,15 +69,16 @@ class ToolDoor:
         await self._stack.aclose()
 
     async def lists(self, name: str) -> bool:
-        """Whether the agent is shown a tool of that name."""
+        """Whether the agent was shown a tool of that name. It looks again for one that was not there before only."""
+        if name in self._shown:
+            return True
         client = await self._connected()
         page = await client.list_tools()
-        while True:
-            if any(tool.name == name for tool in page.tools):
-                return True
-            if page.next_cursor is None:
-                return False
+        self._shown = {tool.name for tool in page.tools}
+        while page.next_cursor is not None:
             page = await client.list_tools(cursor=page.next_cursor)
+            self._shown |= {tool.name for tool in page.tools}
+        return name in self._shown
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Answer:
         """What the tool says, also if that is an error."""

@@ -30,7 +30,7 @@ from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.sessions.approving import ForeignUse, foreign_subject, wanted_of_ours
 from rookery.sessions.events import EventName
-from rookery.sessions.foreign_tools import Ground, is_free, our_tool
+from rookery.sessions.foreign_tools import Ground, is_free, our_tool, outside_worktree
 from rookery.sessions.patience import Patience
 from rookery.sessions.port import Asked, Permission, ToolUse
 from rookery.sessions.redaction import hides, shown_input
@@ -144,6 +144,10 @@ class Interactions:
         for _ in range(TRIES):
             # Rights may change while it waits, so whoever it is now is looked at each time.
             actor = self._held(await asker.now())
+            if actor.paused and not is_free(use.tool, use.input, "ask", ground):
+                return Permission(False, actor.paused)
+            if (outside := outside_worktree(use.tool, use.input, actor.worktree)) is not None:
+                return Permission(False, outside)
             free = is_free(use.tool, use.input, actor.mode, ground, asker.listed)
             if free or foreign.lasting_right(actor) in actor.unasked:
                 return Permission(True)
@@ -153,7 +157,8 @@ class Interactions:
                 return decided or Permission(False, _TAKEN_BACK)
             try:
                 await self._database.change(lambda tx, ticket=ticket: Approvals(tx, asker.tenant).use(ticket))
-                return decided
+                paused = (await asker.now()).paused
+                return Permission(False, paused) if paused else decided
             except ApprovalRequired:
                 continue
         return Permission(False, "rights were changed again and again while it waited")

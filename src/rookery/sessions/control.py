@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable
 
 from rookery.db.database import Database
+from rookery.lifecycle.pauses import WAKE as PAUSED
 from rookery.sessions.store import control_name
 
 CALM_S = 0.25
@@ -45,7 +46,8 @@ class Controls:
     def _hear(self, name: str) -> None:
         """From any thread: somebody has committed."""
         loop = self._loop
-        if loop is not None and (not name or (name.startswith(_PREFIX) and name.removeprefix(_PREFIX) in self._hosts)):
+        mine = name.startswith(_PREFIX) and name.removeprefix(_PREFIX) in self._hosts
+        if loop is not None and (mine or name in ("", PAUSED)):
             # A loop that has ended hosts nothing.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._heard, name)
@@ -54,10 +56,14 @@ class Controls:
         call = self._hosts.get(name.removeprefix(_PREFIX))
         if call is not None:
             call()
+        elif name == PAUSED:
+            self._call_all()
         elif not name and self._soon is None and self._loop is not None:
             self._soon = self._loop.call_later(CALM_S, self._call_all)
 
     def _call_all(self) -> None:
-        self._soon = None
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
         for call in list(self._hosts.values()):
             call()

@@ -36,7 +36,7 @@ def turn_input(said: Said) -> SessionEvent:
 
 def failed(error: str, *, reason: Reason = "failed", lost: bool = False) -> Ending:
     """The end of a turn whose agent has not said how it ended."""
-    return Ending(reason, Outcome("failed", error=error, turns=0), lost=lost)
+    return Ending(reason, Outcome("failed", error=error, turns=0, stalled=reason == "stalled"), lost=lost)
 
 
 def said_of(error: BaseException) -> str:

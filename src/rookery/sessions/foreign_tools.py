@@ -48,6 +48,7 @@ GUARDED = frozenset(
 )
 """Whoever writes these runs programs later, or decides what an agent may do."""
 OUR_PREFIX = f"mcp__{OURS}__"
+OUTSIDE = "is outside of the worktree of this session"
 _ELSEWHERE = re.compile(r"\.\.|(^|[{,(|\[])\s*[/\\~]")
 _MAY_RUN = re.compile(r"bash|shell|exec|command|terminal|script|eval|python|run", re.IGNORECASE)
 
@@ -77,6 +78,10 @@ class Ground:
         """Whether what a tool of EDITING changes is on it, and nothing that makes other programs run."""
         within = self._within(given.get(EDITING[tool]))
         return within not in (None, ".") and not {part.casefold() for part in within.split(os.sep)} & GUARDED
+
+    def holds(self, path: object) -> bool:
+        """Whether a path leads to something on it."""
+        return self._within(path) is not None
 
     def _within(self, path: object) -> str | None:
         """The path from the folder on, links followed; None if it leads elsewhere, or to the server's own files."""
@@ -110,6 +115,16 @@ def is_free(tool: str, given: Mapping[str, Any], mode: Mode, ground: Ground, lis
     if mode != "act":
         return False
     return tool == FETCHING or tool in listed or (tool in EDITING and ground.edits(tool, given))
+
+
+def outside_worktree(tool: str, given: Mapping[str, Any], worktree: str | None) -> str | None:
+    """Why a session that is bound to a worktree may not edit that file, whatever its mode allows; None if it may."""
+    if worktree is None or tool not in EDITING:
+        return None
+    path = given.get(EDITING[tool])
+    if Ground(worktree).holds(path):
+        return None
+    return f"{str(path)[:200]} {OUTSIDE}; write only inside of {worktree}"
 
 
 def is_told_by_name(tool: str, given: Mapping[str, Any], ground: Ground) -> bool:

@@ -11,6 +11,7 @@ from rookery.db.tx import Tx
 from rookery.jobs.kinds import Ended, Finish, JobArgs, job
 from rookery.jobs.running import Running
 from rookery.jobs.store import Jobs
+from rookery.lifecycle.pauses import Paused
 from rookery.lifecycle.run_store import NewRun
 from rookery.lifecycle.session_jobs import end_lost
 from rookery.lifecycle.session_runs import Task, run_session
@@ -65,6 +66,7 @@ class _OneTurn:
         cwd: str | None = None,
         max_turns: int | None = None,
         budget_usd: float | None = None,
+        model: str | None = None,
     ) -> Session:
         bounds = Bounds(max_turns=max_turns, budget_usd=budget_usd, keep=True)
         return await self._sessions.begin(self._row, actor, self._said, bounds, self._made)
@@ -94,6 +96,12 @@ async def take_turn(job: Running, args: TurnArgs) -> Finish:
     task = Task(kind="session", actor=actor, prompt=message.text, key=row.id, cwd=row.cwd)
     try:
         await run_session(job, one, task, lambda tx, session_id: None)
+    except Paused as paused:
+        if one.turn is None:
+            why = f"its messages wait: {paused.why}"
+            await job.write(lambda tx: SessionRows(tx, job.tenant).note(row.id, error=why))
+            raise
+        # The turn has ended, and says why.
     except Exception:
         if one.turn is None:
             raise

@@ -10,8 +10,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-import sqlalchemy as sa
-
 from rookery.core.actor import Actor, Mode
 from rookery.core.call import Calls
 from rookery.core.errors import ConfigurationError, Conflict, NotFound, RookeryError, ServiceUnavailable
@@ -19,6 +17,7 @@ from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.identity.renewing import Renewal
 from rookery.identity.resolve import Resolver
+from rookery.identity.tables import EPOCH
 from rookery.lifecycle.sessions import Session
 from rookery.sessions.asking import Asker, Interactions
 from rookery.sessions.control import Controls
@@ -32,12 +31,13 @@ from rookery.sessions.opening import Opening, Ways, open_session
 from rookery.sessions.port import AgentRuntime, Launch
 from rookery.sessions.pulse import Limits
 from rookery.sessions.redaction import Redaction
+from rookery.sessions.rights import Rights
 from rookery.sessions.sending import sent
 from rookery.sessions.servers import Servers, checked_servers
 from rookery.sessions.store import NewSession, Origin, Row, SessionRows, binding_of, is_unattended
-from rookery.sessions.tables import ENDED, agent_sessions
+from rookery.sessions.tables import ENDED
 from rookery.sessions.turn import STOPPED, Turn
-from rookery.sessions.warm import Warm, WarmAgents
+from rookery.sessions.warm import Warm, WarmAgents, over_or_paused
 from rookery.sessions.writing import Kept
 from rookery.settings import Settings
 
@@ -77,6 +77,7 @@ class AgentSessions:
         self._calls = calls
         self._database = database
         self._resolver = resolver
+        self._rights = Rights(resolver)
         self._limits = Limits(first_event_s=settings.session_first_event_s, stall_s=settings.session_stall_s)
         self._roots = settings.session_roots
         self._own_folders = OwnFolders(settings.home)
@@ -105,11 +106,13 @@ class AgentSessions:
     async def renew(self, actor: Actor) -> Actor:
         """The agent of a session with the rights and the mode that it has now: for each of its calls."""
 
+        epoch = self._database.epoch(EPOCH)
+
         def look(tx: Tx) -> Actor | None:
             row = SessionRows(tx, actor.tenant).find(actor.session) if actor.session is not None else None
             if row is None or row.agent != actor.agent or actor.kind != "agent":
                 return None
-            return self._actor_of(tx, row, actor)
+            return self._actor_of(tx, row, actor, epoch)
 
         found = await self._database.read(look)
         return found or await Renewal(self._database, self._resolver)(actor)
@@ -118,14 +121,14 @@ class AgentSessions:
         """The agent of a session as it is now."""
         return await self._database.read(lambda tx: self._actor_of(tx, row))
 
-    def _actor_of(self, tx: Tx, row: Row, like: Actor | None = None) -> Actor:
+    def _actor_of(self, tx: Tx, row: Row, like: Actor | None = None, epoch: int | None = None) -> Actor:
         if row.state == ENDED:
             raise Conflict(f"the session {row.id} has ended", hint="start another one")
         binding = binding_of(row)
         if like is not None and like.within is not None:
             # Whoever serves it may have left out some of its tools.
             binding = replace(binding, within=like.within & (binding.within or like.within))
-        actor = self._resolver.resolve(tx, binding).actor
+        actor = self._rights.of(tx, binding, epoch)
         unattended = actor.unattended or is_unattended(row)
         return replace(actor, run=row.run_id, phase=like.phase if like is not None else None, unattended=unattended)
 
@@ -138,6 +141,7 @@ class AgentSessions:
         cwd: str | None = None,
         max_turns: int | None = None,
         budget_usd: float | None = None,
+        model: str | None = None,
     ) -> Session:
         """Let an agent do one task, for a job: see `lifecycle.sessions.Runtime`. Its session is called as the key."""
         living = self.turns.get(key)
@@ -156,7 +160,8 @@ class AgentSessions:
                 mode=actor.mode,
                 opened_by=actor.subject,
                 origin=kind,
-                title=prompt.strip().partition("\n")[0],
+                title=prompt.strip().partition("\n")[0].removeprefix("# "),
+                model=model,
                 cwd=cwd or place_here(tx, actor),
                 id=key,
             )
@@ -250,15 +255,14 @@ class AgentSessions:
             self._looking = asyncio.create_task(self._stop_ended())
 
     async def _stop_ended(self) -> None:
-        """Stop the agents of sessions that were ended while they had nothing to do."""
+        """Stop the agents of sessions that were ended or paused while they had nothing to do."""
         while self._look_again:
             self._look_again = False
             ids = list(self.warm)
-            over = sa.select(agent_sessions.c.id).where(agent_sessions.c.id.in_(ids), agent_sessions.c.state == ENDED)
             # Else it is seen with the next message, or when its time is over.
             with contextlib.suppress(RookeryError):
-                for row in await self._database.read(lambda tx, over=over: tx.all(over)):
-                    self.warm.drop(row.id)
+                for session_id in await self._database.read(lambda tx, ids=ids: over_or_paused(tx, ids)):
+                    self.warm.drop(session_id)
 
     async def _agent(self, row: Row, actor: Actor, turn: Turn, bounds: Bounds, *, anew: bool) -> Warm:
         """The agent of the session: the one that is here, the one that it was before, or a new one."""
@@ -303,7 +307,9 @@ class AgentSessions:
     async def _launch(self, row: Row, actor: Actor, bounds: Bounds, servers: Servers) -> tuple[Launch, Interactions]:
         def prepare(tx: Tx) -> tuple[str, str, str]:
             pass_key = SessionRows(tx, row.tenant).new_pass(row.id)
-            return pass_key, self._resolver.prompt_additions(tx, actor), self._folder(tx, row, actor)
+            # A prompt of the orchestrator has the notes of the profile already, as far as its budget lets it.
+            noted = actor if row.origin != "orchestrator" else replace(actor, profile=None)
+            return pass_key, self._resolver.prompt_additions(tx, noted), self._folder(tx, row, actor)
 
         pass_key, instructions, folder = await self._database.change(prepare)
         allowed = servers.allowed_besides(row.servers)

@@ -31,7 +31,7 @@ from rookery.sessions.tables import (
 )
 
 Row = sa.Row[Any]
-Origin = Literal["user", "message", "schedule", "work", "workflow", "a2a"]
+Origin = Literal["user", "message", "orchestrator", "schedule", "work", "workflow", "a2a"]
 MessageState = Literal["done", "lost", "dropped"]
 TURN = "sessions.turn"
 MAX_TEXT = 1_000_000
@@ -39,6 +39,15 @@ MAX_TITLE = 200
 MAX_QUEUED = 100
 _PLACE = ("agent", "project", "issue", "worktree", "cwd", "project_slug", "symphony_dir")
 _s, _m = agent_sessions.c, session_messages.c
+# Built once: every call of an agent asks it, and to build it costs more than to run it.
+_ONE = sa.select(agent_sessions).where(_s.tenant == sa.bindparam("of_tenant"), _s.id == sa.bindparam("wanted"))
+_MESSAGE = sa.select(session_messages).where(_m.tenant == sa.bindparam("of_tenant"), _m.id == sa.bindparam("wanted"))
+_IN_STATE = (
+    *(_m.tenant == sa.bindparam("of_tenant"), _m.session_id == sa.bindparam("of_session")),
+    _m.state == sa.bindparam("in_state"),
+)
+_FIRST = sa.select(session_messages).where(*_IN_STATE).order_by(_m.job_id).limit(1)
+_HOW_MANY = sa.select(sa.func.count()).where(*_IN_STATE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +156,11 @@ class SessionRows:
         # What no database can store is in none, and asking would be an error.
         if not storable(session_id):
             return None
-        mine = sa.select(agent_sessions).where(*self._seen)
-        found = self.tx.one(mine.where(_s.id == session_id))
-        if found is not None:
+        found = self.tx.one(_ONE, {"of_tenant": self.tenant, "wanted": session_id})
+        if found is not None and found.project_id not in self._closed:
             return found
-        return self.tx.one(mine.where(_s.native_id == session_id).order_by(_s.active_ms.desc()).limit(1))
+        mine = sa.select(agent_sessions).where(*self._seen, _s.native_id == session_id)
+        return self.tx.one(mine.order_by(_s.active_ms.desc()).limit(1))
 
     def of(self, session_id: str) -> Row:
         """The same; NotFound if there is none."""
@@ -231,8 +240,7 @@ class SessionRows:
         return Queued(made, self._before(made))
 
     def message(self, session_id: str, message_id: str) -> Row | None:
-        mine = (_m.tenant == self.tenant, _m.id == message_id)
-        row = self.tx.one(sa.select(session_messages).where(*mine))
+        row = self.tx.one(_MESSAGE, {"of_tenant": self.tenant, "wanted": message_id})
         if row is not None and row.session_id != session_id:
             raise Conflict("this message was sent to another session", hint="give it an id of its own")
         return row
@@ -245,8 +253,7 @@ class SessionRows:
 
     def first(self, session_id: str, state: str) -> Row | None:
         """The first of its messages that is in this state."""
-        wanted = sa.select(session_messages).where(*self._of(session_id), _m.state == state)
-        return self.tx.one(wanted.order_by(_m.job_id).limit(1))
+        return self.tx.one(_FIRST, {"of_tenant": self.tenant, "of_session": session_id, "in_state": state})
 
     def take(self, session_id: str) -> Row | None:
         """Begin with the message that has waited longest; None if none waits.
@@ -284,8 +291,7 @@ class SessionRows:
         return _m.tenant == self.tenant, _m.session_id == session_id
 
     def _waiting(self, session_id: str) -> int:
-        wanted = sa.select(sa.func.count()).where(*self._of(session_id), _m.state == QUEUED)
-        return self.tx.scalar(wanted)
+        return self.tx.scalar(_HOW_MANY, {"of_tenant": self.tenant, "of_session": session_id, "in_state": QUEUED})
 
     def _before(self, row: Row) -> int:
         if row.state != QUEUED:

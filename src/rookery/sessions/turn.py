@@ -11,6 +11,7 @@ from rookery.core.actor import Actor
 from rookery.core.errors import RookeryError, TimedOut
 from rookery.db.database import Database
 from rookery.db.tx import Tx
+from rookery.lifecycle.pauses import Pause, Pauses
 from rookery.lifecycle.session_store import SessionRuns
 from rookery.lifecycle.sessions import Outcome
 from rookery.sessions.asking import Stage
@@ -64,6 +65,7 @@ class Turn:
         self.said = said
         self.noted = False
         self._tenant: str = row.tenant
+        self._paused_with: tuple[str | None, str | None] = (row.project_id, row.agent)
         self._database = database
         self._log = TurnLog(record, row.tenant, row.id, run_id)
         self._limits = limits
@@ -106,16 +108,21 @@ class Turn:
         await self._finished.wait()
 
     async def _why_stopped(self) -> Ending:
-        """Nobody says why a session is stopped, but its deadline is on record."""
+        """Nobody says why a session is stopped, but its deadline is on record, and what is paused."""
         if self._stops():
             return failed(STOPPED, reason="stopped", lost=True)
         with contextlib.suppress(RookeryError, TimeoutError):
             async with asyncio.timeout(WHY_S):
-                runs = self._database.read(lambda tx: SessionRuns(tx, self._tenant).time_of(self.run_id))
-                left_ms, lasts_ms = await runs
+                (left_ms, lasts_ms), pause = await self._database.read(self._limits_now)
             if left_ms <= 0 < lasts_ms:
                 return failed(f"it did not end within {lasts_ms / 1000:g} s", reason="timed_out")
+            if pause is not None:
+                return failed(f"stopped: {pause.said}", reason="stopped")
         return failed("stopped", reason="stopped")
+
+    def _limits_now(self, tx: Tx) -> tuple[tuple[int, int], Pause | None]:
+        time_left = SessionRuns(tx, self._tenant).time_of(self.run_id)
+        return time_left, Pauses(tx, self._tenant).holding(*self._paused_with)
 
     @property
     def stage(self) -> Stage:
@@ -324,7 +331,8 @@ class Turn:
             await self._stop_agent()
         if ending.by_agent or self._last is None:
             return ending
-        outcome = replace(self._last.outcome, status="failed", error=ending.outcome.error)
+        stalled = ending.outcome.stalled
+        outcome = replace(self._last.outcome, status="failed", error=ending.outcome.error, stalled=stalled)
         return replace(ending, outcome=outcome)
 
     def _tell_error(self, ending: Ending) -> None:

@@ -3,14 +3,19 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import sqlalchemy as sa
+
 from rookery.core.actor import Mode
+from rookery.db.tx import Tx
+from rookery.lifecycle.pauses import Pauses
 from rookery.sessions.asking import Interactions
 from rookery.sessions.port import Agent
 from rookery.sessions.redaction import Redaction
 from rookery.sessions.servers import Servers
+from rookery.sessions.tables import ENDED, agent_sessions
 
 log = logging.getLogger("rookery.sessions")
 STOP_S = 10.0
@@ -30,6 +35,14 @@ class Warm:
     servers: Servers
     """What it was given besides our own server."""
     since: float = field(default_factory=time.monotonic)
+
+
+def over_or_paused(tx: Tx, session_ids: Sequence[str]) -> list[str]:
+    """Which of these sessions have ended, or have an agent that is paused: no message of theirs is answered now."""
+    s = agent_sessions.c
+    rows = tx.all(sa.select(s.id, s.tenant, s.state, s.project_id, s.agent).where(s.id.in_(session_ids)))
+    held = [row.state == ENDED or Pauses(tx, row.tenant).holding(row.project_id, row.agent) is not None for row in rows]
+    return [row.id for row, over in zip(rows, held, strict=True) if over]
 
 
 async def stop_agent(agent: Agent, session_id: str) -> None:

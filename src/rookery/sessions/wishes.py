@@ -15,6 +15,7 @@ from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.identity.binding import stricter
 from rookery.identity.tables import EPOCH
+from rookery.lifecycle.pauses import Pauses
 from rookery.sessions.ending import Ending, failed, said_of
 from rookery.sessions.events import EventName
 from rookery.sessions.store import Row, SessionRows
@@ -27,6 +28,9 @@ LOOK_S = 5.0
 AGAIN_S = 1.0
 INTERRUPT_S = 10.0
 """So long an agent that was interrupted has to end its turn, and one whose mode is changed to take the other."""
+
+LOOKING_ON = "the agent only looks on, and is stopped soon"
+RESUMED = "it was resumed, and the agent goes on"
 
 
 class Wishes:
@@ -56,6 +60,7 @@ class Wishes:
         self._interrupts: int = row.interrupts
         self._wanted: Mode = row.mode
         self._refused: Mode | None = None
+        self._paused = ""
         self._epoch: int | None = None
         self._native_id: str | None = row.native_id
         self._notes: dict[str, Any] = {}
@@ -101,7 +106,7 @@ class Wishes:
                     await self._called.wait()
             self._called.clear()
             try:
-                row = await self._look()
+                row, paused = await self._look()
                 if (ending := self._over(row)) is not None:
                     self._end(ending)
                     return
@@ -109,7 +114,8 @@ class Wishes:
                 if row.interrupts > self._interrupts:
                     self._interrupts = row.interrupts
                     await self._interrupt()
-                if row.mode != self._wanted or self._database.epoch(EPOCH) != self._epoch:
+                told = row.mode == self._wanted and paused == self._paused
+                if not told or self._database.epoch(EPOCH) != self._epoch:
                     self._wanted = row.mode
                     await self.hold()
             except RookeryError as error:
@@ -129,13 +135,15 @@ class Wishes:
             return failed("another turn of the session has begun elsewhere", reason="stopped")
         return None
 
-    async def _look(self) -> Row | None:
-        """The session as it is wanted, after what is known of it by now was noted."""
+    async def _look(self) -> tuple[Row | None, str]:
+        """The session as it is wanted and why it is paused, after what is known of it by now was noted."""
         notes, self._notes = self._notes, {}
 
-        def work(tx: Tx) -> Row | None:
+        def work(tx: Tx) -> tuple[Row | None, str]:
             self._note(tx, notes)
-            return SessionRows(tx, self._tenant).find(self._id)
+            row = SessionRows(tx, self._tenant).find(self._id)
+            pause = None if row is None else Pauses(tx, self._tenant).holding(row.project_id, row.agent)
+            return row, "" if pause is None else pause.said
 
         try:
             return await (self._database.change(work) if notes else self._database.read(work))
@@ -169,22 +177,36 @@ class Wishes:
         async with self._holding:
             epoch = self._database.epoch(EPOCH)
             try:
-                mode = (await self._now()).mode
+                actor = await self._now()
             except RookeryError as error:
                 if error.retryable:
                     raise
                 self._end(failed(said_of(error), reason="stopped"))
                 return
             self._epoch = epoch
+            self._tell_pause(actor.paused)
+            # Who is paused is asked for whatever it does with tools of its own, and is told no.
+            mode: Mode = "ask" if actor.paused else actor.mode
             if mode not in (warm.mode, self._refused):
                 await self._change_mode(warm, mode)
+
+    def _tell_pause(self, paused: str) -> None:
+        if paused != self._paused:
+            self._paused = paused
+            self._tell(
+                "system", {"text": f"{paused}; the agent only looks on, and is stopped soon" if paused else RESUMED}
+            )
 
     async def _change_mode(self, warm: Warm, mode: Mode) -> None:
         try:
             async with asyncio.timeout(INTERRUPT_S):
                 await warm.agent.set_mode(mode)
         except Exception as error:
-            if stricter(mode, warm.mode) == mode:
+            if self._paused:
+                # Whoever waits for its end stops it.
+                self._refused = mode
+                log.warning("the agent of %s does not take the mode %s: %s", self._id, mode, said_of(error))
+            elif stricter(mode, warm.mode) == mode:
                 why = f"the agent could not be held to the mode {mode}: {said_of(error)}"
                 self._end(failed(why, reason="stopped"))
             else:

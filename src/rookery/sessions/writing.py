@@ -52,17 +52,23 @@ _AFTER = _within_room(
     sa.select(*_SHOWN).where(*_OF, _e.session_number > sa.bindparam("after", type_=sa.BigInteger)),
     _e.session_number.asc(),
 )
+_BEFORE = _within_room(
+    sa.select(*_SHOWN).where(*_OF, _e.session_number < sa.bindparam("before", type_=sa.BigInteger)),
+    _e.session_number.desc(),
+)
 _LAST = _within_room(sa.select(*_SHOWN).where(*_OF), _e.session_number.desc())
 AT_ONCE = 500
 ROOM = 1 << 20
 """So many characters of events are read at a time."""
 
 
-def _taking(table: sa.Table, columns: Sequence[str], more: str = "") -> Mapping[str, sa.TextClause]:
+def _taking(table: sa.Table, columns: Sequence[str], more: str = "") -> Mapping[str, sa.TextualSelect]:
     """For each database the statement that takes the next numbers in many rows and says what they are now."""
     named = ", ".join(f"{table.name}.{column}" for column in columns)
+    given = [table.c[column] for column in columns]
     return {
-        dialect: sa.text(text.format(table=table.name, columns=named, more=more)) for dialect, text in _TAKE.items()
+        dialect: sa.text(text.format(table=table.name, columns=named, more=more)).columns(*given)
+        for dialect, text in _TAKE.items()
     }
 
 
@@ -110,6 +116,11 @@ def _kept(event: SessionEvent) -> RunEvent:
 def kept_after(tx: Tx, tenant: str, session_id: str, after: int, limit: int = AT_ONCE) -> list[Kept]:
     """The next events of a session after that number, as many as are read at a time."""
     return _read(tx, _AFTER, of_tenant=tenant, of_session=session_id, after=after, at_most=limit, room=ROOM)
+
+
+def kept_before(tx: Tx, tenant: str, session_id: str, before: int, limit: int = AT_ONCE) -> list[Kept]:
+    """The last events of a session before that number, oldest first, as many as are read at a time."""
+    return _read(tx, _BEFORE, of_tenant=tenant, of_session=session_id, before=before, at_most=limit, room=ROOM)
 
 
 def kept_last(tx: Tx, tenant: str, session_id: str, limit: int, room: int = ROOM) -> list[Kept]:
@@ -172,7 +183,7 @@ def keep_again(tx: Tx, each: Happened, known: int | None) -> list[tuple[str, lis
 
 
 def _taken(
-    tx: Tx, statement: Mapping[str, sa.TextClause], counts: Mapping[str, int], **values: Any
+    tx: Tx, statement: Mapping[str, sa.TextualSelect], counts: Mapping[str, int], **values: Any
 ) -> dict[str, sa.Row[Any]]:
     """The rows in which so many numbers were taken. Until the commit nobody else gets any: they are locked by this."""
     rows = {row.id: row for row in tx.all(statement[tx.dialect], {"counts": json.dumps(counts), **values})}

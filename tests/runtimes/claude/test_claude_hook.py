@@ -37,6 +37,19 @@ async def test_our_own_tools_are_asked_for_in_the_mode_ask_alone() -> None:
     assert [await asked(mode, "mcp__rookery__ping") for mode in ("ask", "act", "autonomy")] == [True, False, False]
 
 
+@pytest.mark.parametrize("mode", ["ask", "act", "autonomy"])
+async def test_an_edit_outside_of_the_worktree_is_refused_in_every_mode(tmp_path: Path, mode: Mode) -> None:
+    asking = Asking(Nobody(), mode, str(tmp_path))
+
+    async def decided(path: str) -> str | None:
+        use = {"tool_name": "Write", "tool_input": {"file_path": path}}
+        told = await asking.before_use(use, "call", None)
+        return told["hookSpecificOutput"]["permissionDecision"] if told else None
+
+    assert [await decided(path) for path in ("/srv/a.txt", str(tmp_path / ".." / "a.txt"))] == ["deny", "deny"]
+    assert await decided(str(tmp_path / "a.txt")) == (None if mode == "autonomy" else "ask")
+
+
 @pytest.mark.parametrize("tool", ["ReadMcpResourceTool", "TodoWrite", "BashOutput", "KillBash", "NotWrite"])
 async def test_a_name_that_only_contains_another_is_left_to_claude_code(tool: str) -> None:
     assert not await asked("ask", tool)
