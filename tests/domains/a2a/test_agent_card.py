@@ -45,7 +45,7 @@ async def test_the_card_has_the_fields_of_every_revision(outpost: Outpost) -> No
         (endpoint, "1.0"),
         (endpoint, "0.3"),
     ]
-    assert (card["documentationUrl"], about.status_code) == (f"{web.url}/", 200)
+    assert (card["documentationUrl"], about.status_code) == (f"{web.url}/api/openapi.json", 200)
     assert card["capabilities"]["streaming"] is True
     assert card["capabilities"]["pushNotifications"] is False
     assert card["authentication"] == {"schemes": ["bearer"]}

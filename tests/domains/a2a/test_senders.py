@@ -113,7 +113,10 @@ async def test_only_so_many_requests_of_one_sender_wait(outpost: Outpost, monkey
     monkeypatch.setattr(following, "MOST_OF_ONE", 2)
     gated = Gated(Outcome("done", output="at last"))
     outpost.use(gated)
-    async with open_house(outpost) as web, httpx.AsyncClient(base_url=web.url, trust_env=False, timeout=30) as http:
+    async with (
+        open_house(outpost) as web,
+        httpx.AsyncClient(base_url=web.url, trust_env=False, verify=False, timeout=30) as http,
+    ):
         head = {"authorization": f"Bearer {await web.token()}", **A2A}
         waiting = [asyncio.create_task(http.post("/a2a", json=message("x", "m-1"), headers=head)) for _ in range(3)]
         done, rest = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -162,7 +165,7 @@ async def until_it_waits(http: httpx.AsyncClient, body: Any, head: dict[str, str
 async def test_who_hangs_up_gives_its_place_back(outpost: Outpost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "MOST_OF_ONE", 1)
     outpost.use(Gated(Outcome("done", output="never")))
-    async with open_house(outpost) as web, httpx.AsyncClient(base_url=web.url, trust_env=False) as http:
+    async with open_house(outpost) as web, httpx.AsyncClient(base_url=web.url, trust_env=False, verify=False) as http:
         head = {"authorization": f"Bearer {await web.token()}", **A2A}
         for number in range(3):
             await until_it_waits(http, message("x", f"m-{number}"), head)
@@ -173,7 +176,10 @@ async def test_who_hangs_up_gives_its_place_back(outpost: Outpost, monkeypatch: 
 async def test_who_leaves_a_stream_gives_its_place_back(outpost: Outpost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "MOST_OF_ONE", 1)
     outpost.use(Gated(Outcome("done", output="never")))
-    async with open_house(outpost) as web, httpx.AsyncClient(base_url=web.url, trust_env=False, timeout=30) as http:
+    async with (
+        open_house(outpost) as web,
+        httpx.AsyncClient(base_url=web.url, trust_env=False, verify=False, timeout=30) as http,
+    ):
         head = {"authorization": f"Bearer {await web.token()}", **A2A}
         body = {**message("x", "m-1"), "method": "SendStreamingMessage"}
         for _ in range(3):

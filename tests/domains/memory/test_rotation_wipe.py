@@ -2,19 +2,24 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
 import sqlalchemy as sa
 from psycopg import sql
 
+from rookery.core.errors import ServiceUnavailable
 from rookery.db.tx import Tx
 from rookery.domains.memory.file_store import MemoryFiles
 from rookery.domains.memory.rotation import rotate
 from rookery.sealing.keyring import Keyring
+from tests.databases import PostgresDatabases
 from tests.domains.memory.minds import Minds
 from tests.platform_fixtures import Fleet
+from tests.waking import until
 
 NEW = Keyring(bytes(range(32)))
 KEYS, TEXTS, FILES = b"quetzalcoatlus", b"archaeopteryx", b"dimetrodon"
@@ -77,6 +82,63 @@ async def test_what_was_plain_is_in_no_file_of_the_database(plain_minds: Minds, 
         pass
     assert rotate(database, None, NEW, hide_keys=True) == 30
     assert said(admin) == []
+
+
+@contextlib.contextmanager
+def open_transaction(url: str, *statements: LiteralString) -> Iterator[psycopg.Connection]:
+    """Somebody who has begun something and does not end it."""
+    address = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(address) as other:
+        for statement in statements:
+            other.execute(statement)
+        yield other
+        other.rollback()
+
+
+def waits(admin: psycopg.Connection) -> bool:
+    """Whether somebody looks which transactions are open."""
+    asking = "SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database() "
+    return admin.execute(asking + "AND query LIKE '%backend_xmin%'").fetchone() is not None
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        pytest.param(["SELECT pg_current_xact_id()"], id="of another database, that writes"),
+        pytest.param(["SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "SELECT 1"], id="that reads"),
+    ],
+)
+async def test_a_transaction_that_others_have_begun_before_is_waited_for(
+    plain_minds: Minds,
+    admin: psycopg.Connection,
+    postgres_url: str,
+    postgres_dsn: PostgresDatabases,
+    statements: list[LiteralString],
+) -> None:
+    await remember(plain_minds, admin)
+    database = plain_minds.fleet.platform.database
+    writes = "pg_current_xact_id" in statements[0]
+    where = postgres_dsn() if writes else postgres_url
+    with open_transaction(where, *statements) as other, ThreadPoolExecutor(1) as threads:
+        rotating = threads.submit(rotate, database, None, NEW, hide_keys=True)
+        await until(lambda: rotating.done() or waits(admin))
+        assert not rotating.done()
+        other.rollback()
+        assert rotating.result(30) == 30
+    assert {KEYS, TEXTS}.isdisjoint(said(admin))
+
+
+async def test_who_never_ends_a_transaction_is_named_and_the_wiping_can_be_done_again(
+    plain_minds: Minds, admin: psycopg.Connection, postgres_url: str
+) -> None:
+    await remember(plain_minds, admin)
+    database = plain_minds.fleet.platform.database
+    with open_transaction(postgres_url, "SELECT pg_current_xact_id()") as other:
+        with pytest.raises(ServiceUnavailable) as refused:
+            rotate(database, None, NEW, hide_keys=True, patience_s=0.0)
+        assert f"process {other.info.backend_pid} in the database" in refused.value.message
+    assert rotate(database, None, NEW, hide_keys=True) == 0
+    assert {KEYS, TEXTS}.isdisjoint(said(admin))
 
 
 async def test_keys_that_are_not_hidden_stay_readable(plain_minds: Minds, admin: psycopg.Connection) -> None:

@@ -155,7 +155,9 @@ def books(database_url: str, make_fleet: Callable[..., Fleet]) -> Database:
     return make_fleet(database_url, extra={}).platform.database
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(steps=STEPS)
 def test_the_breaker_agrees_with_its_model(books: Database, steps: list[str]) -> None:
     model = Breaker()

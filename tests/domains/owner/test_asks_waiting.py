@@ -15,6 +15,7 @@ from rookery.db.database import Database
 from rookery.db.tx import Tx
 from rookery.db.wakes import Listener
 from tests.domains.owner.reception import Reception
+from tests.waking import until_listening
 
 T = TypeVar("T")
 LIMIT_S = 20.0
@@ -160,9 +161,10 @@ async def test_two_hundred_who_wait_look_as_rarely_as_one(reception: Reception) 
 async def test_who_hears_is_told_at_once(reception: Reception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "LOOK_S", 3600.0)
     monkeypatch.setattr(waiting, "CALM_S", 3600.0)
+    await until_listening(reception.platform.database)
     row = opened(reception)
     call = waits(reception.platform.database, row)
     await asyncio.sleep(0.05)
     change(reception, lambda store: store.answer(row.id, "yes", "owner", "cli"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LIMIT_S):
         assert (await call).status == "answered"

@@ -67,6 +67,7 @@ class StandInRuntime:
         cwd: str | None = None,
         max_turns: int | None = None,
         budget_usd: float | None = None,
+        model: str | None = None,
     ) -> StandInSession:
         self.asked.append((actor, prompt, key, budget_usd))
         return StandInSession(self, key)

@@ -5,6 +5,7 @@ import pytest
 from rookery.core.actor import Actor
 from rookery.core.errors import Conflict, NotFound, PermissionDenied
 from tests.domains.sessions.conftest import Desk
+from tests.waking import until, until_listening
 
 
 async def test_an_agent_interrupts_nobody(desk: Desk, ada: Actor) -> None:
@@ -29,10 +30,11 @@ async def test_each_wish_is_counted_and_what_is_queued_stays(desk: Desk) -> None
     session_id = desk.opened("ada")
     await desk.call("send_session_message", session_id=session_id, text="hello")
     heard: list[str] = []
+    await until_listening(desk.fleet.platform.database)
     deaf = desk.fleet.platform.database.on_wake(heard.append)
     for _ in range(2):
         await desk.call("interrupt_session", session_id=session_id)
+    await until(lambda: f"session:{session_id}" in heard)
     deaf()
     assert desk.row(session_id).interrupts == 2
     assert [message.state for message in desk.rows(lambda rows: rows.messages(session_id))] == ["queued"]
-    assert f"session:{session_id}" in heard or "" in heard

@@ -259,7 +259,7 @@ async def test_a_claim_of_ready_opens_a_pull_request_with_its_risk(desk: Desk) -
 
 
 async def test_gates_that_fail_make_the_risk_high(desk: Desk) -> None:
-    async def run_gates(settings: Any, work: Any) -> list[GateResult]:
+    async def run_gates(settings: Any, work: Any, claim: Any) -> list[GateResult]:
         assert "login.py" in work.diff
         return [GateResult(command="make test", label="Tests", exit_code=1, output="1 failed", required=True)]
 

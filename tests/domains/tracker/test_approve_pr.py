@@ -98,7 +98,7 @@ async def test_approval_leaves_the_issue_in_review(desk: Desk) -> None:
     noted = desk.rows(sa.select(issue_changes).order_by(issue_changes.c.seq.desc()))[0]
     assert (noted.field, noted.old, noted.new, noted.why) == ("pr", "open", "approved", "all gates pass")
     await refused(desk, Conflict, "is approved already", at.bound("judge"), "approve_pr")
-    told = await refused(desk, Conflict, "cannot become rejected", at.bound("judge"), "reject_pr")
+    told = await refused(desk, Conflict, "only human may move", at.bound("judge"), "reject_pr")
     assert "merged" in str(told.hint)
 
 

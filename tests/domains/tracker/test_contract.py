@@ -132,6 +132,10 @@ def test_what_is_no_contract_is_refused(text: str) -> None:
     wrong(text)
 
 
+def test_the_line_of_bad_yaml_is_the_one_that_an_editor_shows() -> None:
+    assert "line 3, column 10" in wrong("---\nphase: research\nversion: [1\nprofiles: {\n---\nBody.\n")
+
+
 def test_a_field_that_is_given_twice_is_named() -> None:
     assert "version: given twice" in wrong(contract_text().replace("---\n", "---\nversion: 1\n", 1))
 

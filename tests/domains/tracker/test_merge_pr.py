@@ -1,11 +1,16 @@
 import asyncio
+from dataclasses import replace
 
+import pytest
 import sqlalchemy as sa
 
 from rookery.core.errors import Conflict, InvalidParams, NotFound, PermissionDenied
 from rookery.core.tool import PROFILES
+from rookery.domains.tracker.advance import orchestrator
+from rookery.domains.tracker.branch_merge import Merged
+from rookery.domains.tracker.merging import bring_in, candidate, record_merge
 from rookery.lifecycle.issue_tables import issues
-from tests.domains.tracker.desk import Desk
+from tests.domains.tracker.desk import Desk, git
 from tests.domains.tracker.reviewing import Author, author, refused
 
 
@@ -62,14 +67,16 @@ async def test_an_issue_that_was_taken_back_cannot_be_merged(desk: Desk) -> None
 async def test_a_merged_pull_request_finishes_the_issue_for_good(desk: Desk) -> None:
     at = await approved(desk)
     done = await desk.call(at.person, "merge_pr", issue_id=at.issue.identifier.lower(), reason="shipped")
+    tip = git(at.repository, "rev-parse", "main").strip()
     assert done.model_dump() == {
         "identifier": at.issue.identifier,
         "revision": 1,
         "pr_status": "merged",
         "issue_status": "done",
+        "commit": tip,
     }
-    assert (at.prs()[0].status, at.status()) == ("merged", "done")
-    assert at.comments() == ["**Merged** (revision 1): shipped"]
+    assert (at.prs()[0].status, at.prs()[0].merged_in, at.status()) == ("merged", tip, "done")
+    assert at.comments() == [f"**Merged** (revision 1) into main as {tip[:12]}: shipped"]
     await refused(desk, Conflict, "is done already", at.person, "merge_pr", issue_id=at.issue.id)
 
 
@@ -93,5 +100,20 @@ async def test_of_two_who_merge_at_once_one_does(desk: Desk) -> None:
     at = await approved(desk)
     calls = [desk.call(at.person, "merge_pr", issue_id=at.issue.id, reason=str(n)) for n in range(4)]
     ends = await asyncio.gather(*calls, return_exceptions=True)
-    assert sorted(type(end).__name__ for end in ends) == ["Conflict"] * 3 + ["Decided"]
+    assert sorted(type(end).__name__ for end in ends) == ["Conflict"] * 3 + ["MergedPr"]
     assert len(at.comments()) == 1
+
+
+async def test_who_has_merged_is_told_so_if_the_orchestrator_wrote_it_down_first(desk: Desk) -> None:
+    at = await approved(desk)
+    database = desk.fleet.platform.database
+    found = database.direct(lambda tx: candidate(tx, at.person, at.issue.id, "human"))
+    merged = bring_in(found, "merge", at.person)
+    assert isinstance(merged, Merged)
+    others = orchestrator(at.person.tenant, found.issue.project_id, "repo")
+    seen = replace(merged, already=True)
+    database.direct(lambda tx: record_merge(tx, others, found, seen, "orchestrator"), write=True)
+    done, pr = database.direct(lambda tx: record_merge(tx, at.person, found, merged, "human"), write=True)
+    assert (done.status, pr.status, pr.merged_in) == ("done", "merged", merged.commit)
+    with pytest.raises(Conflict):
+        database.direct(lambda tx: record_merge(tx, at.person, found, seen, "human"), write=True)

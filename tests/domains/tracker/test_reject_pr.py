@@ -44,6 +44,17 @@ async def test_rejection_sends_the_issue_back_with_a_comment(desk: Desk) -> None
     ]
 
 
+async def test_a_person_sends_back_what_a_judge_has_approved(desk: Desk) -> None:
+    at = await author(desk)
+    await at.open()
+    await desk.call(at.bound("judge"), "approve_pr", reason="all gates pass")
+    decided = await desk.call(at.person, "reject_pr", revision=1, reason="it forgets the tax")
+    assert (decided.pr_status, decided.issue_status) == ("rejected", "todo")
+    (row,) = at.prs()
+    assert (row.reason, row.judged_by) == ("it forgets the tax", at.person.subject)
+    await refused(desk, Conflict, "cannot become", at.person, "merge_pr", issue_id=at.issue.id)
+
+
 async def test_a_rejection_without_words_says_at_least_so(desk: Desk) -> None:
     at = await author(desk)
     await at.open()

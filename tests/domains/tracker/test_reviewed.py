@@ -120,7 +120,7 @@ async def test_a_cursor_that_no_database_can_look_for_is_refused(desk: Desk, tex
 
 
 async def test_what_a_gate_prints_need_not_be_text(desk: Desk) -> None:
-    async def run_gates(settings: Any, work: Any) -> list[GateResult]:
+    async def run_gates(settings: Any, work: Any, claim: Any) -> list[GateResult]:
         return [GateResult(command="make test", label="Tests", exit_code=0, output="a\0b\ud800", required=True)]
 
     at = await committed(desk)
@@ -129,7 +129,7 @@ async def test_what_a_gate_prints_need_not_be_text(desk: Desk) -> None:
 
 
 async def test_gates_that_cannot_be_run_hold_up_their_issue_and_no_other(desk: Desk) -> None:
-    async def run_gates(settings: Any, work: Any) -> list[GateResult]:
+    async def run_gates(settings: Any, work: Any, claim: Any) -> list[GateResult]:
         raise OSError(28, "No space left on device")
 
     at = await committed(desk)

@@ -24,7 +24,9 @@ from tests.databases import PostgresDatabases
 
 HERE = "prj-here"
 AGENT = Actor(kind="agent", tenant="ten", subject="agent:ada", project=HERE)
-PLAIN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PLAIN = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 SPELLS = (
     '"', "''", "*", "a*", "^a", "NEAR(a b)", "a NEAR/2 b", "AND", "a AND", "NOT a", "OR OR OR", "pattern : a",
     "{a} : b", "- a", "(a", "a)", "a:*A", "a & b", "!a", "a <-> b", "'a':*", "a\\", "%", "_", "a;b--", "$1", ":query",

@@ -59,7 +59,9 @@ def test_whoever_began_before_midnight_and_comes_after_it_does_not_bring_the_day
     assert not count("ada", MIDNIGHT, 2)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(days=st.lists(st.integers(0, 3), max_size=30), limit=st.integers(1, 4))
 def test_no_day_has_more_than_its_limit(count: Callable[..., bool], days: list[int], limit: int) -> None:
     agent = f"agent {days} {limit}"

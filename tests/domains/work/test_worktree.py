@@ -120,3 +120,26 @@ def test_other_working_trees_of_the_repository_are_left_alone(place: Place, tmp_
     worktree.make_worktree(place)
     worktree.put_away(place, "rest")
     assert "mine" in git(place.project, "worktree", "list")
+
+
+def test_a_tree_whose_making_was_interrupted_is_made_to_its_end(place: Place) -> None:
+    git(place.project, "worktree", "add", "-q", "--no-checkout", "-b", place.branch, place.folder, place.base)
+    worktree.ensure_worktree(place)
+    assert sorted(os.listdir(place.folder)) == [".git", "README.md"]
+    assert not worktree.commit_leftovers(place, "nothing was changed")
+
+
+def test_a_filter_that_somebody_has_set_never_runs_and_leftovers_stay_then(place: Place, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    worktree.make_worktree(place)
+    for what in ("clean", "smudge"):
+        git(place.project, "config", f"filter.own.{what}", f"touch {ran}; cat")
+    Path(place.folder, ".gitattributes").write_text("* filter=own\n", encoding="utf-8")
+    Path(place.folder, "README.md").write_text("changed\n", encoding="utf-8")
+    with pytest.raises(ValidationFailed, match="filters"):
+        worktree.commit_leftovers(place, "work")
+    assert not worktree.put_away(place, "rest")
+    assert Path(place.folder, "README.md").read_text(encoding="utf-8") == "changed\n"
+    worktree.restore(place)
+    worktree.make_worktree(place)
+    assert not ran.exists()

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from rookery.db.database import Database
-from rookery.db.outside import run_outside
+from rookery.db.outside import SETTLE_S, run_outside
 from rookery.db.tx import Tx
 from rookery.domains.memory.file_tables import memory_files
 from rookery.domains.memory.row_seal import RowSeal
@@ -52,12 +52,15 @@ def rotate(
     new: Keyring,
     *,
     hide_keys: bool = False,
+    patience_s: float = SETTLE_S,
     told: Callable[[int], None] = lambda number: None,
 ) -> int:
     """Seal every memory with `new` and return how many were. What is plain is sealed; the rest `old` has to open.
 
     `told` hears after each commit how many it were. Blocks; meant for a time when no server runs, since a server
     has one key only. Copies in a ledger stay as they are. Keys are hidden or shown in the same way, if that changed.
+    ServiceUnavailable if all is sealed, but what was plain cannot be wiped while others keep a transaction open: done
+    again, it goes on from there.
     """
     done, after = 0, 0
     while True:
@@ -66,7 +69,7 @@ def rotate(
             break
         done, after = done + len(batch), batch[-1].seq
         told(len(batch))
-    _wipe(database)
+    _wipe(database, patience_s)
     return done
 
 
@@ -88,6 +91,6 @@ def _batch(tx: Tx, old: Keyring | None, new: Keyring, hide_keys: bool, after: in
     return rows
 
 
-def _wipe(database: Database) -> None:
+def _wipe(database: Database, patience_s: float) -> None:
     """Write anew what was plain, since both databases keep it on pages, or in rows, that are no longer used."""
-    database.direct(lambda tx: run_outside(tx, *_WIPE[tx.dialect]))
+    database.direct(lambda tx: run_outside(tx, *_WIPE[tx.dialect], patience_s=patience_s))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from rookery.asks.answering import read_answer
+from rookery.asks.answering import said_in_form
 from rookery.asks.store import DECIDED
 from rookery.asks.tables import ANSWERED, OPEN, WITHDRAWN
 from rookery.core.errors import Conflict, ValidationFailed
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 VIA = "link"
 LIMIT_S = 30.0
-DENY = "2"
 CLOSED = "This link answers nothing any more: it is too old, or its channel was changed, turned off or removed."
 UNKNOWN = "There is no such link. It may be too old, or not whole: copy all of it."
 
@@ -28,13 +27,13 @@ async def answer_by_link(calls: "Calls", request: HookRequest) -> HookAnswer:
     """Show the question, or take the answer. A GET changes nothing, so whoever previews links does no harm."""
     ask_id, token = request.path["id"], request.path["token"]
     if request.method == "GET":
-        return await calls.database.read(lambda tx: _shown(tx, ask_id, token), timeout_s=LIMIT_S)
+        return await calls.database.read(lambda tx: _shown(tx, ask_id, token, request.console_of), timeout_s=LIMIT_S)
     form, rows = request.form(), list[Row]()
 
     def work(tx: Tx) -> HookAnswer:
         # The database may run this again after a rolled-back batch.
         rows.clear()
-        return _answered(tx, ask_id, token, form, rows)
+        return _answered(tx, request, form, rows)
 
     def publish() -> None:
         for event in events_of(rows):
@@ -44,16 +43,16 @@ async def answer_by_link(calls: "Calls", request: HookRequest) -> HookAnswer:
         return await calls.database.write(work, records=lambda error: [], timeout_s=LIMIT_S, on_commit=publish)
     except Conflict:
         # Somebody else was first by a moment; by now it can be said who.
-        return await calls.database.read(lambda tx: _shown(tx, ask_id, token), timeout_s=LIMIT_S)
+        return await calls.database.read(lambda tx: _shown(tx, ask_id, token, request.console_of), timeout_s=LIMIT_S)
 
 
-def _shown(tx: Tx, ask_id: str, token: str, error: str = "") -> HookAnswer:
+def _shown(tx: Tx, ask_id: str, token: str, console_of: str | None, error: str = "") -> HookAnswer:
     link = find_link(tx, ask_id, token)
     if link is None:
         return HookAnswer(404, page=said_page(UNKNOWN))
     closed = _closed(link)
     if closed is not None:
-        return HookAnswer(410, page=said_page(closed))
+        return HookAnswer(410, page=said_page(closed, _console(link, console_of)))
     ask = link.ask
     agent = IdentityStore(tx, link.tenant).find_agent(ask.agent_id)
     page = question_page(
@@ -63,8 +62,14 @@ def _shown(tx: Tx, ask_id: str, token: str, error: str = "") -> HookAnswer:
         options=[str(option) for option in ask.options or ()],
         free="A reason, for Deny" if ask.kind in DECIDED else "Or in your own words" if ask.options else "Your answer",
         error=error,
+        console=_console(link, console_of),
     )
     return HookAnswer(400 if error else 200, page=page)
+
+
+def _console(link: Link, console_of: str | None) -> str:
+    """Where the ask is in the console; empty for whoever is not signed in there, or in another tenant's."""
+    return f"/asks/{link.ask.id}" if console_of == link.tenant else ""
 
 
 def _closed(link: Link) -> str | None:
@@ -79,10 +84,11 @@ def _closed(link: Link) -> str | None:
     return None if link.good else CLOSED
 
 
-def _answered(tx: Tx, ask_id: str, token: str, form: dict[str, str], rows: list[Row]) -> HookAnswer:
+def _answered(tx: Tx, request: HookRequest, form: dict[str, str], rows: list[Row]) -> HookAnswer:
+    ask_id, token = request.path["id"], request.path["token"]
     link = find_link(tx, ask_id, token)
     if link is None or _closed(link) is not None:
-        return _shown(tx, ask_id, token)
+        return _shown(tx, ask_id, token, request.console_of)
     try:
         with tx.savepoint():
             row = answer_from_outside(tx, link.tenant, ask_id, _said(link.ask, form), VIA)
@@ -90,20 +96,13 @@ def _answered(tx: Tx, ask_id: str, token: str, form: dict[str, str], rows: list[
             if row.status != OPEN and not use_link(tx, token):
                 raise Conflict("the link is used")
     except ValidationFailed as error:
-        return _shown(tx, ask_id, token, f"{error.message}: {error.hint}" if error.hint else error.message)
+        return _shown(
+            tx, ask_id, token, request.console_of, f"{error.message}: {error.hint}" if error.hint else error.message
+        )
     rows.append(row)
-    return HookAnswer(200, page=said_page(noted(row)))
+    return HookAnswer(200, page=said_page(noted(row), _console(link, request.console_of)))
 
 
 def _said(ask: Row, form: dict[str, str]) -> str:
-    """What was chosen or written. Of both nothing is left out: a refusal has its reason, an option what was added."""
     choice, text = form.get("choice", "").strip(), form.get("text", "").strip()
-    if not (choice and text):
-        return choice or text
-    if ask.kind not in DECIDED:
-        return f"{read_answer(choice, ask.options or ()).text}: {text}"
-    if choice != DENY:
-        raise ValidationFailed(
-            "a decision has no words beside it", hint="approve without a condition, or deny with a reason"
-        )
-    return f"deny: {text}"
+    return said_in_form(ask.options or (), choice, text, decides=ask.kind in DECIDED)

@@ -174,7 +174,7 @@ async def configure_notifications(ctx: Context, args: ConfigureNotifications) ->
     actor = ctx.actor
     agent_id = _whose(actor)
     if args.action == "list":
-        return await ctx.read(lambda tx: _listed(_all_shown(tx, actor)))
+        return await ctx.read(lambda tx: _listed(all_shown(tx, actor)))
     if args.channel_type is None:
         raise ValidationFailed("channel_type is missing", hint="say which channel is meant")
     of_agent, slash, channel_type = args.channel_type.strip().lower().rpartition("/")
@@ -214,7 +214,7 @@ def _changed(tx: Tx, actor: Actor, action: str, of_agent: str, channel_type: str
     _refuse_unless_owner(actor, shared=agent_id == SHARED)
     if action == "remove":
         channels.remove(agent_id, channel_type)
-        return _listed(_all_shown(tx, actor))
+        return _listed(all_shown(tx, actor))
     row = channels.switch(agent_id, channel_type, enabled=action == "enable")
     _listen_again(tx, row)
     return _listed([_shown(row)])
@@ -234,7 +234,7 @@ def _listen_again(tx: Tx, row: Row) -> None:
         listen_to(tx, row.tenant, row.id)
 
 
-def _all_shown(tx: Tx, actor: Actor) -> list[dict[str, Any]]:
+def all_shown(tx: Tx, actor: Actor) -> list[dict[str, Any]]:
     """For an agent what reaches the owner for it; for people everything, with the agents that have it."""
     channels = Channels(tx, actor.tenant)
     if actor.kind != "human":

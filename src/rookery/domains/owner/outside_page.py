@@ -33,9 +33,9 @@ button {{ text-align: left; cursor: pointer; min-height: 3rem; }}
 """
 
 
-def said_page(text: str) -> str:
-    """One sentence."""
-    return PAGE.format(title="Rookery", body=f'<p class="text">{escape(text)}</p>')
+def said_page(text: str, console: str = "") -> str:
+    """One sentence, and the way to the `console` if there is one."""
+    return PAGE.format(title="Rookery", body=f'<p class="text">{escape(text)}</p>{_way_to(console)}')
 
 
 def refusal_page(reason: str) -> str:
@@ -44,7 +44,7 @@ def refusal_page(reason: str) -> str:
 
 
 def question_page(
-    *, title: str, question: str, context: str, options: Sequence[str], free: str, error: str = ""
+    *, title: str, question: str, context: str, options: Sequence[str], free: str, error: str = "", console: str = ""
 ) -> str:
     """All of the question, a button for each option and a field for other words, which `free` says the sense of."""
     parts = [f'<p class="text said" dir="auto">{_shown(question)}</p>']
@@ -61,7 +61,13 @@ def question_page(
         f'<label>{escape(free)}<textarea name="text" rows="3" maxlength="20000"></textarea></label>'
         '<button name="choice" value="">Send</button></form>'
     )
+    parts.append(_way_to(console))
     return PAGE.format(title=escape(title), body="\n".join(parts))
+
+
+def _way_to(console: str) -> str:
+    """A link for whoever is signed in: there the same ask has everything around it."""
+    return f'<p><a href="{escape(console)}">Open it in the console</a></p>' if console else ""
 
 
 def _shown(text: str) -> str:

@@ -50,9 +50,13 @@ class Reputation:
         self.tx = tx
         self.tenant = tenant
 
+    def score(self, agent_id: str) -> Score:
+        """The agent's score as of now, which is kept nowhere."""
+        return score_of(self._deeds(agent_id))
+
     def recompute(self, agent_id: str) -> tuple[Score, Row]:
         """The agent's score as of now, and the row in which it is kept from here on."""
-        score = score_of(self._deeds(agent_id))
+        score = self.score(agent_id)
         values = {
             "overall_score": score.overall,
             "trust_level": score.trust,

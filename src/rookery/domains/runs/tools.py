@@ -1,19 +1,17 @@
 """Tools that read runs and their events. Nothing here can write them."""
 
-import re
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from rookery.core.context import Context
-from rookery.core.errors import InvalidParams, NotFound, RookeryError
-from rookery.core.pages import decode_cursor, encode_cursor
+from rookery.core.errors import NotFound, RookeryError
+from rookery.core.pages import decode_moment, encode_moment
 from rookery.core.tool import ToolInput, ToolOutput, tool
 from rookery.domains.runs.shown import event, fitting, visible_issue, visible_runs
 from rookery.lifecycle.run_events import EventSubtype, EventType, check_pair
 from rookery.lifecycle.run_store import EventFilter, RunStatus
 
-_CURSOR = re.compile(r"([0-9]{1,18}) (run-[0-9a-f]{1,64})")
 Reference = Annotated[str, Field(min_length=1, max_length=100)]
 
 
@@ -109,21 +107,11 @@ def query_run_events(ctx: Context, args: QueryRunEvents) -> RunEvents:
 def list_runs(ctx: Context, args: ListRuns) -> RunRecords:
     """List runs of agents with state, error, tokens and cost in millionths of a dollar, newest first."""
     issue_id = visible_issue(ctx, args.issue_id).id if args.issue_id is not None else None
-    before = _before(args.cursor)
+    before = decode_moment(args.cursor, "run-")
     found = visible_runs(ctx).page(args.limit + 1, issue_id=issue_id, status=args.status, before=before)
     shown, more = found[: args.limit], len(found) > args.limit
     fields = RunRecord.model_fields
     return RunRecords(
         runs=[RunRecord(**{name: getattr(row, name) for name in fields}) for row in shown],
-        next_cursor=encode_cursor(f"{shown[-1].created_ms} {shown[-1].id}") if more else None,
+        next_cursor=encode_moment(shown[-1].created_ms, shown[-1].id) if more else None,
     )
-
-
-def _before(cursor: str | None) -> tuple[int, str] | None:
-    after = decode_cursor(cursor)
-    if after is None:
-        return None
-    parts = _CURSOR.fullmatch(after)
-    if parts is None:
-        raise InvalidParams("the cursor is not one of ours", hint="start again without a cursor")
-    return int(parts[1]), parts[2]

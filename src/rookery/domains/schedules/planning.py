@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from rookery.core.errors import RookeryError
+from rookery.core.errors import Conflict, NotFound, RookeryError
 from rookery.db.clock import now_ms
 from rookery.db.tx import Tx
 from rookery.domains.schedules.action import needs_approval, stored_actions
@@ -214,6 +214,29 @@ def add_execution(tx: Tx, schedule: Row, due: int, status: str, result: str | No
         "completed_ms": now if status in ("skipped", "failed") else None,
     }
     return tx.one(_INSERT[tx.dialect].values(values))
+
+
+def run_now(tx: Tx, tenant: str, schedule_id: str) -> Row:
+    """Execute a schedule besides its due times, also one that is paused. It counts like any other execution."""
+    schedule = locked(tx, tenant, schedule_id)
+    if schedule is None:
+        raise NotFound(f"there is no schedule {schedule_id}", hint="it may have just been deleted")
+    if schedule.max_executions is not None and schedule.execution_count >= schedule.max_executions:
+        raise Conflict(
+            f"the schedule has run {schedule.execution_count} times, as often as it may",
+            hint="update it with a higher max_executions first",
+        )
+    if (other := tx.one(_UNDER_WAY, {"schedule_id": schedule.id})) is not None:
+        raise Conflict(f"execution {other.id[:8]} is still {other.status}", hint="wait until it has ended")
+    now = now_ms(tx)
+    execution = _execute_or_skip(tx, schedule, now, now)
+    if execution is None:
+        raise Conflict("the schedule was due at this very moment", hint="its history shows the execution")
+    fired = tx.one(_FIRED, {"schedule_id": schedule.id, "more": 1, "due": now})
+    assert fired is not None
+    if fired.max_executions is not None and fired.execution_count >= fired.max_executions:
+        halt(tx, fired, COMPLETED, f"it has run {fired.execution_count} times")
+    return execution
 
 
 def not_fired(tx: Tx, tenant: str, args: FireArgs, status: str, why: str) -> None:

@@ -169,12 +169,12 @@ class Schedules:
         assert changed is not None
         return changed
 
-    def history(self, schedule_id: str | None) -> Sequence[Row]:
+    def history(self, schedule_id: str | None, limit: int = HISTORY) -> Sequence[Row]:
         """The newest executions of a schedule, or of all."""
         wanted = sa.select(executions).where(*self._mine(executions))
         if schedule_id is not None:
             wanted = wanted.where(executions.c.schedule_id == self.find(schedule_id).id)
-        return self.tx.all(wanted.order_by(executions.c.due_ms.desc(), executions.c.id).limit(HISTORY))
+        return self.tx.all(wanted.order_by(executions.c.due_ms.desc(), executions.c.id).limit(limit))
 
     def awaiting(self) -> Sequence[Row]:
         """The executions that wait for the owner, the oldest first."""
@@ -193,6 +193,12 @@ class Schedules:
         if len(rows) > 1:
             raise Conflict(f"more than one execution begins with {execution_id}", hint="give more of its id")
         return rows[0]
+
+    def named_executions(self, ids: Sequence[str]) -> Sequence[Row]:
+        """Of each of these executions that is there: its id, and the id and the name of its schedule."""
+        wanted = sa.select(executions.c.id, executions.c.schedule_id, schedules.c.name)
+        joined = wanted.join(schedules, schedules.c.id == executions.c.schedule_id)
+        return self.tx.all(joined.where(*self._mine(executions), executions.c.id.in_(ids)))
 
     def decide(self, execution_id: str, *, approved: bool) -> tuple[Row, bool]:
         """Say yes or no to an execution that waits, and whether that answered an ask. The first answer counts."""

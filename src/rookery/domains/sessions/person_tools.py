@@ -30,7 +30,7 @@ Model = Annotated[str, AfterValidator(_model)]
 Title = Annotated[str, Field(max_length=MAX_TITLE)]
 PEOPLE: dict[str, Any] = {
     "effect": "write", "action": "sessions:write", "tier": "act", "group": "System", "profiles": "", "default": False,
-    "principals": "people",
+    "principals": "operators",
 }  # fmt: skip
 THERE: dict[str, Any] = {"interactive": True}
 """For what lets an agent do something: only a person who is there may want that, no schedule of theirs."""

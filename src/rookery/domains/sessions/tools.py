@@ -1,18 +1,15 @@
 """Tools that count and list sessions. An agent sees its own, people see all."""
 
-import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from rookery.core.context import Context
-from rookery.core.errors import InvalidParams
-from rookery.core.pages import decode_cursor, encode_cursor
+from rookery.core.pages import decode_moment, encode_moment
 from rookery.core.tool import EVERY_PROFILE, ToolInput, ToolOutput, tool
 from rookery.domains.sessions.shown import names_of, session_shown, sight_of
 from rookery.sessions.tables import ENDED
 
-_CURSOR = re.compile(r"([0-9]{1,18}) ([^\s]{1,100})")
 Reference = Annotated[str, Field(min_length=1, max_length=100)]
 Folder = Annotated[str, Field(min_length=1, max_length=4096)]
 State = Literal["idle", "running", "waiting", "ended"]
@@ -99,20 +96,10 @@ def get_session_stats(ctx: Context, args: GetSessionStats) -> SessionStats:
 def list_sessions(ctx: Context, args: ListSessions) -> SessionRecords:
     """Use it to see sessions. Returns state, settings and cost of each, those active last first. Only yours."""
     sight = sight_of(ctx, args.agent_id)
-    found = sight.rows.page(args.limit + 1, before=_before(args.cursor), state=args.state, agent=sight.agent)
+    found = sight.rows.page(args.limit + 1, before=decode_moment(args.cursor), state=args.state, agent=sight.agent)
     shown, more = found[: args.limit], len(found) > args.limit
     names = names_of(ctx, shown)
     return SessionRecords(
         sessions=[SessionRecord(**session_shown(row, names)) for row in shown],
-        next_cursor=encode_cursor(f"{shown[-1].active_ms} {shown[-1].id}") if more else None,
+        next_cursor=encode_moment(shown[-1].active_ms, shown[-1].id) if more else None,
     )
-
-
-def _before(cursor: str | None) -> tuple[int, str] | None:
-    after = decode_cursor(cursor)
-    if after is None:
-        return None
-    parts = _CURSOR.fullmatch(after)
-    if parts is None:
-        raise InvalidParams("the cursor is not one of ours", hint="start again without a cursor")
-    return int(parts[1]), parts[2]

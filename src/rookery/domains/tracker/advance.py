@@ -24,7 +24,7 @@ from rookery.core.recording import whose
 from rookery.db.tx import Tx
 from rookery.domains.tracker.claim_reader import latest_claim, waiting_claims, waiting_issues, waiting_verdicts
 from rookery.domains.tracker.pipeline import AWAITING, MAX_REJECTIONS, Claim, Step, following, next_step
-from rookery.domains.tracker.pr_store import Opener, binding_gates, not_run, open_pr
+from rookery.domains.tracker.pr_store import Opener, Standing, binding_gates, hash_of, not_run, open_pr
 from rookery.domains.tracker.project_store import Projects, ProjectSettings
 from rookery.domains.tracker.promotion import promote
 from rookery.domains.tracker.revalidation import Work, checked_artifact, checked_work
@@ -38,8 +38,8 @@ log = logging.getLogger("rookery.advance")
 MAX_STEPS = 1000
 """For one issue in one call. It has a few; a fault that makes more must not hold up the others."""
 
-RunGates = Callable[[ProjectSettings, Work], Awaitable[Sequence[GateResult]]]
-"""Runs the project's gates on committed work; the orchestrator brings it along."""
+RunGates = Callable[[ProjectSettings, Work, Claim], Awaitable[Sequence[GateResult] | None]]
+"""What the project's gates say of claimed work; the orchestrator brings it along. None: not there yet, ask again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class Advanced:
     finding: str
     outcome: str
     detail: str = ""
+    again: bool = False
+    """Of a failure: whether it can go away by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,9 @@ async def advance(calls: Calls, tenant: str, project: str, *, run_gates: RunGate
                 # One issue whose contract, repository or gates are broken must not stop the others.
                 known = isinstance(error, RookeryError)
                 reason = error.message if known else f"{type(error).__name__}: {error}"
+                passing = not known or error.retryable or isinstance(error, Conflict)
                 log.warning("issue %s was not advanced: %s", issue_id, reason, exc_info=not known)
-                done.append(Advanced(issue_id, "", "failed", reason))
+                done.append(Advanced(issue_id, "", "failed", reason, again=passing))
                 break
             if moved is None:
                 break
@@ -111,12 +114,14 @@ class _Mover:
         self._run_gates = run_gates
 
     async def one_step(self, issue_id: str) -> Advanced | None:
-        """Do the next thing for an issue; None if nothing is left, or another is doing it."""
+        """Do the next thing for an issue; None if nothing is left, its gates run, or another is doing it."""
         planned = await self._calls.database.read(lambda tx: self._plan(tx, issue_id), timeout_s=30)
         if planned is None:
             return None
         issue, step, content = planned
         found = await self._look(issue, step, content)
+        if found is None:
+            return None
         started, moved = time.monotonic(), False
 
         def work(tx: Tx) -> Advanced | None:
@@ -155,8 +160,8 @@ class _Mover:
         same = (artifacts.c.issue_id == issue_id, artifacts.c.hash == claim.hash)
         return tx.scalar(sa.select(artifacts.c.content).where(*same))
 
-    async def _look(self, issue: sa.Row[Any], step: Step, content: str | None) -> _Found:
-        """Read what the step needs of contracts, git and files. Nothing here has to be undone."""
+    async def _look(self, issue: sa.Row[Any], step: Step, content: str | None) -> _Found | None:
+        """Read what the step needs of contracts, git and files; None while its gates run. Nothing has to be undone."""
         claim = step.claim
         if step.kind == "validate" and claim is not None:
             fault, judged = await asyncio.to_thread(checked_artifact, self._settings, claim, content)
@@ -167,7 +172,9 @@ class _Mover:
             work = await asyncio.to_thread(checked_work, self._settings, claim)
             if isinstance(work, str):
                 return _Found(fault=work)
-            ran = await self._run_gates(self._settings, work) if self._run_gates is not None else ()
+            ran = await self._run_gates(self._settings, work, claim) if self._run_gates is not None else ()
+            if ran is None:
+                return None
             gates = [*ran, *not_run(ran, self._settings)]
             return _Found(work=work, gates=gates, risk=await asyncio.to_thread(self._risk, work, gates))
         if step.kind == "approve" and claim is not None:
@@ -241,7 +248,10 @@ class _Mover:
             settings=self._settings,
             risk=found.risk,
             opened_by=Opener(claim.subject, claim.profile),
+            standing=Standing(work.head, hash_of(work.diff)),
         )
+        if failed := [gate for gate in found.gates if gate.failed]:
+            store.comment(issue, f"Revision {pr.revision} was opened though gates failed:\n\n{_told(failed)}")
         self._process(store.tx, claim.id, "pr_opened")
         return Advanced(issue.identifier, claim.id, "pr_opened", f"revision {pr.revision}, risk {pr.risk_level}")
 
@@ -292,6 +302,16 @@ class _Mover:
     def _tell(self, issue: sa.Row[Any]) -> None:
         for uri in (f"issue://{issue.identifier}", f"project://{self._settings.slug}/board"):
             self._calls.events.publish(Event(name="ResourceUpdated", tenant=self._actor.tenant, subject=uri))
+
+
+def _told(gates: Sequence[GateResult]) -> str:
+    """What the gates ended with, and the last line that each printed."""
+    lines = ((gate, gate.output.strip().splitlines()) for gate in gates)
+    return "\n".join(
+        f"- {gate.label} (`{gate.command}`{'' if gate.required else ', optional'}): exit code {gate.exit_code}"
+        + (f", {last[-1][:300]}" if last else "")
+        for gate, last in lines
+    )
 
 
 def _to_review(store: Issues, issue: sa.Row[Any], why: str) -> sa.Row[Any]:

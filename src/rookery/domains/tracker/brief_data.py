@@ -15,6 +15,7 @@ from rookery.domains.tracker.contract import Contract
 from rookery.domains.tracker.issue_data import claimed_artifact, issue_data
 from rookery.domains.tracker.issue_markdown import IssueData, Record
 from rookery.domains.tracker.issue_view import PR_FIELDS
+from rookery.domains.tracker.line_comment_store import LineComments
 from rookery.domains.tracker.pipeline import following
 from rookery.domains.tracker.pr_store import latest_pr
 from rookery.domains.tracker.project_store import Projects, ProjectSettings
@@ -162,7 +163,7 @@ def read_review(tx: Tx, actor: Actor, settings: ProjectSettings, contract: Contr
         issue=replace(issue_data(tx, actor, issue, shown=SHOWN, history=False), pr=None),
         contract=contract,
         settings=settings,
-        pr={name: getattr(pr, name) for name in PR_FIELDS},
+        pr={**_records([pr], PR_FIELDS)[0], "line_comments": LineComments(tx, actor).of(pr.id)},
         diff=pr.diff,
         gates=_records(gates, ("command", "label", "exit_code", "output", "required")),
         plan=_plan(tx, actor, issue),

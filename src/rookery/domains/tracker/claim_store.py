@@ -14,6 +14,7 @@ from rookery.db.tx import Tx
 from rookery.domains.tracker.ratings import rate
 from rookery.domains.tracker.store import author, now_ms
 from rookery.domains.tracker.tables import artifacts, finding_processing, findings, phase_claims, phase_verdicts
+from rookery.lifecycle.issue_tables import WAKE
 
 Row = sa.Row[Any]
 
@@ -129,6 +130,7 @@ class Claims:
         assert finding is not None
         waits = {"project_id": issue.project_id, "issue_id": issue.id, "seq": finding.seq}
         self.tx.run(sa.insert(finding_processing).values(finding_id=finding_id, **waits))
+        self.tx.wake(WAKE)
         return finding
 
     def _keep(self, issue: Row, new: NewClaim, at_ms: int) -> None:

@@ -141,6 +141,8 @@ def _loaded(front: str, where: str) -> dict[str, Any]:
     yaml: Any = untyped
     if len(front) > MAX_FRONT_MATTER:
         raise _wrong(where, [f"the front matter has more than {MAX_FRONT_MATTER} characters"])
+    # Stands for the line of dashes above it, so that an error names the lines of the file.
+    front = f"\n{front}"
     try:
         _refuse_costly(yaml.scan(front), yaml, where)
         node = yaml.compose(front, yaml.SafeLoader)

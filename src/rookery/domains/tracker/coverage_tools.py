@@ -1,16 +1,20 @@
 """Tools with which a scanner remembers what it has looked at."""
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 import sqlalchemy as sa
 from pydantic import Field, StringConstraints
-from sqlalchemy.dialects import postgresql, sqlite
 
+from rookery.core.actor import Actor
 from rookery.core.context import Context
 from rookery.core.errors import ValidationFailed
 from rookery.core.pages import decode_cursor, encode_cursor
 from rookery.core.tool import ToolInput, ToolOutput, tool
+from rookery.db.tx import Tx
+from rookery.domains.tracker.coverage_store import Readings, content_at, keep_coverage
 from rookery.domains.tracker.inputs import Ref
+from rookery.domains.tracker.project_store import Projects, ProjectSettings
 from rookery.domains.tracker.store import Issues, author, now_ms
 from rookery.domains.tracker.tables import coverage
 from rookery.lifecycle.issue_tables import issues
@@ -21,11 +25,11 @@ Concept = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, 
 
 
 class RecordCoverage(ToolInput):
-    file_path: FilePath = Field(description="Relative to the project.")
+    file_path: FilePath = Field(description="In the project.")
     concept: Concept = Field(description="Such as error_handling.")
     status: Status = Field(description="has_issues: a ticket was created.")
     ticket_id: Ref | None = Field(None, description="That ticket.")
-    notes: str | None = Field(None, max_length=5_000, description="Observations, briefly.")
+    notes: str | None = Field(None, max_length=5_000, description="Briefly.")
 
 
 class CoverageRecord(ToolOutput):
@@ -50,30 +54,49 @@ class CoverageRecords(ToolOutput):
 
 
 @tool(
-    title="Record coverage", effect="write", action="tracker:write", tier="act", group="Write", profiles="S",
-    critical="S", default=False, binds="project", idempotent=True, outline=False,
+    title="Record coverage", effect="external", action="tracker:write", tier="act", group="Write", profiles="S",
+    critical="S", default=False, binds="project", idempotent=True, open_world=False, outline=False,
 )  # fmt: skip
-def record_coverage(ctx: Context, args: RecordCoverage) -> CoverageRecord:
-    """Record that you examined a file for a concept. Use it for every file; a later record replaces it. Returns the
-    record. has_issues needs ticket_id."""
+async def record_coverage(ctx: Context, args: RecordCoverage) -> CoverageRecord:
+    """Record that you examined a file for a concept. Use it for every file; a later record replaces it. Returns it.
+    has_issues needs ticket_id."""
+    path = plain_path(args.file_path)
     if args.status == "has_issues" and args.ticket_id is None:
         raise ValidationFailed("has_issues needs the ticket_id", hint="create_issue first, then give its identifier")
-    ticket = Issues(ctx.tx, ctx.actor).ours(args.ticket_id) if args.ticket_id is not None else None
-    values: dict[str, Any] = {
+    content = await _content(ctx, path)
+    return await ctx.write(lambda tx: _record(tx, ctx.actor, args, path, content))
+
+
+async def _content(ctx: Context, path: str) -> str | None:
+    """Which content the caller has examined: what its session was given to read, else what the base branch has now."""
+    actor = ctx.actor
+
+    def look(tx: Tx) -> tuple[sa.Row[Any] | None, ProjectSettings]:
+        return Readings(tx, actor.tenant).of(actor.session, actor.project), Projects(tx, actor).settings()
+
+    reading, settings = await ctx.read(look)
+    if reading is not None and path in reading.files:
+        return reading.files[path]
+    if not settings.path:
+        return None
+    # It asks git, so no transaction is open meanwhile.
+    return await asyncio.to_thread(
+        content_at, settings.path, settings.base_branch if reading is None else reading.head, path
+    )
+
+
+def _record(tx: Tx, actor: Actor, args: RecordCoverage, path: str, content: str | None) -> CoverageRecord:
+    ticket = Issues(tx, actor).ours(args.ticket_id) if args.ticket_id is not None else None
+    key = {"project_id": actor.project, "file_path": path, "concept": args.concept}
+    values = {
         "status": args.status,
         "ticket_id": ticket.id if ticket is not None else None,
         "notes": args.notes,
-        "author": author(ctx.actor),
+        "author": author(actor),
         "updated_ms": now_ms(),
+        "content": content,
     }
-    key = {"project_id": ctx.actor.project, "file_path": plain_path(args.file_path), "concept": args.concept}
-    insert = (sqlite if ctx.tx.dialect == "sqlite" else postgresql).insert(coverage)
-    row = ctx.tx.one(
-        insert.values(**key, **values, tenant=ctx.actor.tenant)
-        .on_conflict_do_update(index_elements=list(key), set_=values)
-        .returning(*coverage.c)
-    )
-    assert row is not None
+    row = keep_coverage(tx, key, values, actor.tenant)
     return CoverageRecord(
         file_path=row.file_path,
         concept=row.concept,
@@ -85,11 +108,11 @@ def record_coverage(ctx: Context, args: RecordCoverage) -> CoverageRecord:
 
 @tool(
     title="List coverage", effect="read", action="tracker:read", tier="observe", group="Read", profiles="S",
-    default=False, binds="project",
+    default=False, binds="project", outline=False,
 )  # fmt: skip
 def list_coverage(ctx: Context, args: ListCoverage) -> CoverageRecords:
     """List what was examined in this project, by path. Use it before a scan, to do nothing twice. Returns a page of
-    records with their tickets, notes and authors."""
+    records."""
     table = coverage.c
     visible = (issues.c.id == table.ticket_id, issues.c.project_id.not_in(ctx.actor.closed))
     wanted = (

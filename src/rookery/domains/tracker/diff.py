@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
@@ -160,11 +160,25 @@ _SAYS_ENOUGH = {"new mode ", "new file mode ", "deleted file mode ", "rename to 
 _BINARY_PATCH = re.compile(r"GIT binary patch|(?:literal|delta) \d+|[A-Za-z][0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]+|")
 
 
+class Header(NamedTuple):
+    """What stands before the first hunk of a file: what happened to it, its paths, and the lines by how they start."""
+
+    status: Status
+    old: str
+    new: str
+    lines: dict[str, str]
+
+
+def read_header(lines: Sequence[str]) -> Header:
+    """The header of one file, from its `diff --git` to before its first hunk, or ValidationFailed."""
+    head = _head(lines)
+    return Header(*_change(lines[0].rstrip("\r"), head), head)
+
+
 def _file(section: Sequence[str]) -> FileStat:
     at = (at for at, line in enumerate(section) if line.startswith(("@@", "GIT binary patch")))
     end = next(at, len(section))
-    head, body = _head(section[:end]), section[end:]
-    status, old, new = _change(section[0].rstrip("\r"), head)
+    (status, old, new, head), body = read_header(section[:end]), section[end:]
     _check_sides(head, status, old, new)
     binary = "Binary files " in head or (bool(body) and body[0].startswith("GIT"))
     added = deleted = 0

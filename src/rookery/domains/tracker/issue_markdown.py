@@ -13,6 +13,8 @@ Record = dict[str, Any]
 SHOWN_FILES = 100
 SHOWN_VALUE = 80
 SHOWN_ERROR = 500
+LINE_NOTES = 20_000
+"""Characters of all that was said of lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +148,13 @@ def _verdict(verdict: Record, longest: int | None) -> str:
 
 
 def reasons(verdict: Record, longest: int | None = None) -> str:
-    """Why a claim or a pull request was judged as it was, and what is to be changed."""
+    """Why a claim or a pull request was judged as it was, what is to be changed, and what was said of lines."""
     fix = verdict.get("fix_instructions")
     reason = verdict.get("reason")
     return blocks(
         quoted(reason, longest) if reason else None,
         f"To fix:\n\n{quoted(fix, longest)}" if fix else None,
+        line_notes(verdict, longest),
     )
 
 
@@ -206,6 +209,26 @@ def _run(run: Record) -> str:
 
 def _pull_request(pr: Record | None, longest: int | None) -> str:
     return blocks(pr_summary(pr), reasons(pr, longest)) if pr is not None else ""
+
+
+def line_notes(pr: Record, longest: int | None = None) -> str:
+    """What was said of lines of a pull request, file by file, as far as it fits."""
+    notes: Sequence[Record] = pr.get("line_comments") or ()
+    shown, left = list[str](), LINE_NOTES
+    for note in notes:
+        text = _line_note(note, longest)
+        left -= len(text)
+        if left < 0 and shown:
+            shown.append(f"And {len(notes) - len(shown)} more, which `get_issue` shows.")
+            break
+        shown.append(text)
+    return blocks("Said of single lines:", *shown) if shown else ""
+
+
+def _line_note(note: Record, longest: int | None) -> str:
+    before = " before the change" if note["side"] == "old" else ""
+    stood = f": {code(note['code'].strip())}" if note["code"].strip() else ""
+    return blocks(f"{code(note['path'])}, line {note['line']}{before}{stood}", quoted(note["content"], longest))
 
 
 def pr_summary(pr: Record) -> str:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from rookery.core.actor import Actor
 from rookery.db.tx import Tx
 from rookery.domains.tracker.learning_tables import learnings
+from rookery.domains.tracker.line_comment_store import LineComments
 from rookery.domains.tracker.store import Issues, now_ms
 from rookery.domains.tracker.tables import (
     comments,
@@ -29,7 +30,7 @@ MAX_CHARACTERS = 100_000
 """And of those no more than fit into this, but one at least: an answer is read by a model."""
 RUN_FIELDS = ("id", "profile", "phase", "status", "error", "cost_micros", "created_ms", "ended_ms")
 PR_FIELDS = ("id", "revision", "branch", "base", "stats", "risk_score", "risk_level", "risk_reasons", "status",
-             "reason", "fix_instructions")  # fmt: skip
+             "reason", "fix_instructions", "head", "merged_in", "url")  # fmt: skip
 
 
 class IssueView:
@@ -114,10 +115,12 @@ class IssueView:
         return [{name: getattr(row, name) for name in RUN_FIELDS} for row in rows]
 
     def pr(self) -> dict[str, Any] | None:
-        """The newest revision of the pull request, without its diff."""
+        """The newest revision of the pull request and what was said of its lines, without its diff."""
         wanted = sa.select(*(prs.c[name] for name in PR_FIELDS)).where(prs.c.issue_id == self.issue.id)
         row = self.tx.one(wanted.order_by(prs.c.revision.desc()).limit(1))
-        return None if row is None else dict(zip(PR_FIELDS, row, strict=True))
+        if row is None:
+            return None
+        return {**dict(zip(PR_FIELDS, row, strict=True)), "line_comments": LineComments(self.tx, self.actor).of(row.id)}
 
     def lease(self) -> dict[str, Any] | None:
         """Who holds the issue, if anyone does."""

@@ -43,7 +43,7 @@ class Edited(ToolOutput):
 
 @tool(
     title="Set issue status", effect="write", action="tracker:write", tier="act", group="Write", profiles="",
-    default=False, principals="people", binds="project",
+    default=False, principals="operators", binds="project",
 )  # fmt: skip
 def set_issue_status(ctx: Context, args: SetIssueStatus) -> Changed:
     """Move an issue as the state machine lets a person; done and cancelled are final."""
@@ -68,7 +68,7 @@ def _settle_pr(ctx: Context, issue: sa.Row[Any]) -> None:
 
 @tool(
     title="Edit issue", effect="write", action="tracker:write", tier="act", group="Write", profiles="", default=False,
-    principals="people", binds="project",
+    principals="operators", binds="project",
 )  # fmt: skip
 def edit_issue(ctx: Context, args: EditIssue) -> Edited:
     """Change fields of an issue, noted in its history; finished issues cannot be edited."""

@@ -1,5 +1,9 @@
-"""Keeps pull requests: each claim that work is finished is a revision, with its diff, its gates and its risk."""
+"""Keeps pull requests: each claim that work is finished is a revision, with its diff, its gates and its risk.
 
+An approval is bound to the commit and the diff that were reviewed: with any other nothing is merged.
+"""
+
+import hashlib
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +23,7 @@ from rookery.lifecycle.states import PR, Who
 
 Row = sa.Row[Any]
 UNDECIDED = ("open", "approved")
+_LATEST = sa.select(prs).where(prs.c.issue_id == sa.bindparam("wanted")).order_by(prs.c.revision.desc()).limit(1)
 MAX_OUTPUT = 100_000
 NOT_RUN = -1
 SHOWN_FILES = 200
@@ -31,9 +36,21 @@ class Opener(NamedTuple):
     profile: str | None
 
 
+class Standing(NamedTuple):
+    """A commit, and the hash of its diff from where it left the base branch."""
+
+    head: str
+    diff_hash: str
+
+
+def hash_of(diff: str) -> str:
+    """The hash under which a diff is reviewed and approved."""
+    return hashlib.sha256(diff.encode()).hexdigest()
+
+
 def latest_pr(tx: Tx, issue_id: str) -> Row | None:
     """The newest revision, or None if there is none."""
-    return tx.one(sa.select(prs).where(prs.c.issue_id == issue_id).order_by(prs.c.revision.desc()).limit(1))
+    return tx.one(_LATEST, {"wanted": issue_id})
 
 
 def binding_gates(gates: Sequence[GateResult], settings: ProjectSettings) -> list[GateResult]:
@@ -72,11 +89,13 @@ def open_pr(
     risk: Risk | None = None,
     opened_by: Opener | None = None,
     who: Who = "orchestrator",
+    standing: Standing | None = None,
 ) -> Row:
     """Open the next revision for an issue whose row the caller has locked. Moving the issue is the caller's.
 
     A revision that is still undecided is closed first; an agent, who may not close one, is refused. `risk` may be
-    given by who computed it outside of the transaction.
+    given by who computed it outside of the transaction, `standing` by who has seen in git that the diff is the
+    commit's.
     """
     revision = _next_revision(tx, actor, issue, who)
     PR.check("draft", "open", who)
@@ -85,7 +104,9 @@ def open_pr(
     opener = opened_by or Opener(actor.subject, actor.profile)
     work = {"branch": branch, "base": base, "diff": diff, "stats": stats.as_json(SHOWN_FILES)}
     weight = {"risk_score": found.score, "risk_level": found.level, "risk_reasons": found.reasons}
-    row = _insert(tx, issue, revision, source_lines=stats.source_lines, **work, **weight, **opener._asdict())
+    bound: dict[str, str] = {} if standing is None else standing._asdict()
+    whose = {**opener._asdict(), **bound}
+    row = _insert(tx, issue, revision, source_lines=stats.source_lines, **work, **weight, **whose)
     if kept:
         tx.run(
             sa.insert(pr_gates), [{"pr_id": row.id, "position": at} | gate._asdict() for at, gate in enumerate(kept)]
@@ -127,13 +148,24 @@ def decide_pr(
     *,
     reason: str | None = None,
     fix_instructions: str | None = None,
+    found: Standing | None = None,
+    merged_in: str | None = None,
 ) -> Row:
-    """Change its status, as the state machine allows it to `who`; of two who try at once one is refused."""
+    """Change its status, as the state machine allows it to `who`; of two who try at once one is refused.
+
+    Merged is only what was approved: the revision's commit and diff, and what git was `found` to have, if it is known.
+    """
     PR.check(pr.status, to, who)
     values: dict[str, Any] = {"status": to, "updated_ms": now_ms()}
     if to in ("approved", "rejected"):
         values |= {"reason": reason, "fix_instructions": fix_instructions, "judged_by": actor.subject}
-    same = (prs.c.id == pr.id, prs.c.status == pr.status)
+    same = [prs.c.id == pr.id, prs.c.status == pr.status]
+    if to == "approved":
+        # What the judge was shown, not what the row may have become since.
+        values |= {"approved_head": pr.head, "approved_diff": pr.diff_hash}
+    if to == "merged":
+        values["merged_in"] = merged_in
+        same += _as_approved(found)
     row = tx.one(sa.update(prs).where(*same).values(**values).returning(*prs.c))
     if row is None:
         raise Conflict(
@@ -143,3 +175,9 @@ def decide_pr(
         rate(tx, issue.tenant, pr.subject, to, pr.id)
     Issues(tx, actor).note(issue, "pr", pr.status, to, reason)
     return row
+
+
+def _as_approved(found: Standing | None) -> list[sa.ColumnElement[bool]]:
+    head, diff = prs.c.approved_head, prs.c.approved_diff
+    same = [head.is_not_distinct_from(prs.c.head), diff.is_not_distinct_from(prs.c.diff_hash)]
+    return same if found is None else [*same, head == found.head, diff == found.diff_hash]

@@ -1,4 +1,4 @@
-"""Tools about pull requests: a worker opens one, a judge decides, a person merges."""
+"""Tools about pull requests: a worker opens one, a judge decides. Merging is in `merge_tools`."""
 
 import asyncio
 from typing import Annotated, Literal
@@ -12,13 +12,17 @@ from rookery.core.tool import ToolInput, ToolOutput, tool
 from rookery.db.tx import Tx
 from rookery.domains.tracker.branches import Branch
 from rookery.domains.tracker.diff import MAX_DIFF_BYTES, DiffStats, parse_diff
-from rookery.domains.tracker.inputs import OnIssue, Reason, Ref
+from rookery.domains.tracker.inputs import OnIssue, Reason
+from rookery.domains.tracker.line_comment_store import LineComments
+from rookery.domains.tracker.merging import the_pr
 from rookery.domains.tracker.notices import issue_changed
-from rookery.domains.tracker.pr_store import Row, binding_gates, decide_pr, latest_pr, not_run, open_pr
+from rookery.domains.tracker.pr_store import Row, Standing, binding_gates, decide_pr, not_run, open_pr
 from rookery.domains.tracker.project_store import Projects, ProjectSettings
+from rookery.domains.tracker.revalidation import standing_of
 from rookery.domains.tracker.risk import GateResult, Risk, risk_of
 from rookery.domains.tracker.store import Issues
 from rookery.domains.tracker.worktree import verify_worktree
+from rookery.lifecycle.run_store import Runs
 from rookery.lifecycle.states import Who
 
 
@@ -52,11 +56,6 @@ class RejectPr(ApprovePr):
     fix_instructions: Reason | None = Field(None, description="What to change.")
 
 
-class MergePr(ToolInput):
-    issue_id: Ref = Field(description="Id or identifier.")
-    reason: Reason | None = Field(None, description="Kept as a comment.")
-
-
 class Opened(ToolOutput):
     revision: int
     stats: dict[str, int]
@@ -85,7 +84,7 @@ async def create_pr(ctx: Context, args: CreatePr) -> Opened:
     given = [GateResult(**gate.model_dump()) for gate in args.gate_results]
     issue, settings = await ctx.read(lambda tx: (_ready(Issues(tx, actor).bound()), Projects(tx, actor).settings()))
     gates = _complete(binding_gates(given, settings), settings)
-    stats, risk = await asyncio.to_thread(_weigh, actor, issue, args.diff, gates, settings)
+    stats, risk, standing = await asyncio.to_thread(_weigh, actor, issue, args, gates, settings)
 
     def record(tx: Tx) -> Row:
         # While the diff was read another may have moved or claimed the issue.
@@ -94,7 +93,7 @@ async def create_pr(ctx: Context, args: CreatePr) -> Opened:
         who: Who = "human" if actor.kind == "human" else "agent"
         pr = open_pr(
             tx, actor, current, diff=args.diff, stats=stats, branch=args.branch_name, base=args.base_branch,
-            gates=gates, settings=settings, risk=risk, who=who,
+            gates=gates, settings=settings, risk=risk, who=who, standing=standing,
         )  # fmt: skip
         store.move(current, "review", who, why=f"revision {pr.revision} of its pull request is open")
         return pr
@@ -127,12 +126,13 @@ def _complete(gates: list[GateResult], settings: ProjectSettings) -> list[GateRe
 
 
 def _weigh(
-    actor: Actor, issue: Row, diff: str, gates: list[GateResult], settings: ProjectSettings
-) -> tuple[DiffStats, Risk]:
-    """What the diff changes and how risky that is, once the agent is found to be in the issue's worktree."""
-    verify_worktree(actor.worktree, actor.cwd, issue.identifier, issue.id)
-    stats = parse_diff(diff)
-    return stats, risk_of(stats, settings.risk_thresholds, settings.sensitive_paths, gates)
+    actor: Actor, issue: Row, args: CreatePr, gates: list[GateResult], settings: ProjectSettings
+) -> tuple[DiffStats, Risk, Standing | None]:
+    """What the diff changes, how risky that is and which commit's it is, once the agent is in the issue's worktree."""
+    place = verify_worktree(actor.worktree, actor.cwd, issue.identifier, issue.id)
+    stats = parse_diff(args.diff)
+    risk = risk_of(stats, settings.risk_thresholds, settings.sensitive_paths, gates)
+    return stats, risk, standing_of(place.path, args.branch_name, args.base_branch, args.diff)
 
 
 @tool(
@@ -164,7 +164,8 @@ def reject_pr(ctx: Context, args: RejectPr) -> Decided:
     pr = _judge(ctx, issue, args, "rejected", args.fix_instructions)
     why = f": {args.reason}" if args.reason else ""
     fix = f"\n\n**To fix:** {args.fix_instructions}" if args.fix_instructions else ""
-    store.comment(issue, f"**Pull request rejected** (revision {pr.revision}){why}{fix}")
+    lines = _on_lines(len(LineComments(ctx.tx, ctx.actor).of(pr.id)))
+    store.comment(issue, f"**Pull request rejected** (revision {pr.revision}){why}{fix}{lines}")
     if issue.status == "review":
         issue = store.move(issue, "todo", _judging(ctx.actor), why=f"revision {pr.revision} was rejected")
     else:
@@ -174,14 +175,33 @@ def reject_pr(ctx: Context, args: RejectPr) -> Decided:
     return Decided(identifier=issue.identifier, revision=pr.revision, pr_status=pr.status, issue_status=issue.status)
 
 
+def _on_lines(count: int) -> str:
+    """What points to the comments on lines, which are kept by themselves."""
+    if not count:
+        return ""
+    return f"\n\nWith {count} comment{'s' if count > 1 else ''} on lines of the change."
+
+
 def _judging(actor: Actor) -> Who:
     return "human" if actor.kind == "human" else "judge"
+
+
+def _check_seen(ctx: Context, issue: Row, pr: Row) -> None:
+    """Refuse a judge who does not say which revision is meant and may have read an earlier one."""
+    run = None if ctx.actor.run is None else Runs(ctx.tx, ctx.actor.tenant).of(ctx.actor.run)
+    if run is not None and run.created_ms < pr.created_ms:
+        raise Conflict(
+            f"revision {pr.revision} of {issue.identifier}'s pull request was opened after your run had begun",
+            hint=f"read the change as it is now and give revision {pr.revision}",
+        )
 
 
 def _judge(
     ctx: Context, issue: Row, args: ApprovePr, to: Literal["approved", "rejected"], fix: str | None = None
 ) -> Row:
-    pr, who = _latest(ctx.tx, issue), _judging(ctx.actor)
+    pr, who = the_pr(ctx.tx, issue), _judging(ctx.actor)
+    if args.revision is None and who != "human":
+        _check_seen(ctx, issue, pr)
     if args.revision is not None and args.revision != pr.revision:
         raise Conflict(
             f"the pull request of {issue.identifier} is at revision {pr.revision}, not {args.revision}",
@@ -192,30 +212,3 @@ def _judge(
             "a pull request cannot be judged by whoever opened it", hint="another agent, or a person, has to judge it"
         )
     return decide_pr(ctx.tx, ctx.actor, issue, pr, to, who, reason=args.reason, fix_instructions=fix)
-
-
-def _latest(tx: Tx, issue: Row) -> Row:
-    pr = latest_pr(tx, issue.id)
-    if pr is None:
-        raise Conflict(
-            f"{issue.identifier} has no pull request",
-            hint="one is opened when complete_phase claims that ready is done",
-        )
-    return pr
-
-
-@tool(
-    title="Merge PR", effect="write", action="tracker:write", tier="act", group="Review", profiles="",
-    default=False, principals="people", binds="project",
-)  # fmt: skip
-def merge_pr(ctx: Context, args: MergePr) -> Decided:
-    """Record that an issue's approved pull request was merged; the issue is done. No branch is touched."""
-    store = Issues(ctx.tx, ctx.actor)
-    issue = store.ours(args.issue_id, lock=True)
-    # The issue first, as everywhere: then no two transactions wait for each other.
-    done = store.move(issue, "done", "human", why="its pull request was merged")
-    pr = decide_pr(ctx.tx, ctx.actor, issue, _latest(ctx.tx, issue), "merged", "human", reason=args.reason)
-    if args.reason:
-        store.comment(issue, f"**Merged** (revision {pr.revision}): {args.reason}")
-    issue_changed(ctx, done)
-    return Decided(identifier=done.identifier, revision=pr.revision, pr_status=pr.status, issue_status=done.status)

@@ -93,7 +93,7 @@ def configure_project(ctx: Context, args: ConfigureProject) -> Configured:
         # Two projects that choose at once take turns within a tenant, or both would find the prefix free.
         projects.lock_settings()
         given["prefix"] = args.prefix.upper()
-    return _shown(projects.update(**given) if given else projects.settings())
+    return shown_settings(projects.update(**given) if given else projects.settings())
 
 
 def _gates(gates: list[GateCommand]) -> list[dict[str, Any]]:
@@ -129,7 +129,8 @@ def _unjudged(phases: Sequence[str]) -> list[str]:
     return [phase for phase in PHASES if phase in phases]
 
 
-def _shown(found: ProjectSettings) -> Configured:
+def shown_settings(found: ProjectSettings) -> Configured:
+    """The settings as callers see them."""
     limits = RiskThresholds(**found.risk_thresholds.model_dump()).model_dump(by_alias=True)
     settings = found.model_dump(mode="json", exclude={"project_id", "slug", "path"}) | {"risk_thresholds": limits}
     return Configured(project=found.slug, settings=settings)

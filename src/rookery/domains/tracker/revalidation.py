@@ -1,6 +1,7 @@
 """Checks claims a second time, against what the project itself says on its base branch. Reads files and git; blocks."""
 
 import os
+import re
 from dataclasses import dataclass
 
 from rookery.core.errors import ValidationFailed
@@ -8,10 +9,12 @@ from rookery.domains.tracker.artifact import check_artifact, check_name
 from rookery.domains.tracker.contract import Contract, contract_on_branch, packaged_contract
 from rookery.domains.tracker.diff import DiffStats, parse_diff
 from rookery.domains.tracker.pipeline import Claim
+from rookery.domains.tracker.pr_store import Standing, hash_of
 from rookery.domains.tracker.project_store import ProjectSettings
 from rookery.domains.tracker.worktree import branch_of, commits_ahead, diff_against, head_of, same_repository
 
 DEFAULT_CONTRACTS = "prompts/phases"
+_INDEX = re.compile(r"^index [0-9a-f]+\.\.[0-9a-f]+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Work:
     branch: str
     diff: str
     stats: DiffStats
+    head: str
 
 
 def project_contract(settings: ProjectSettings, phase: str) -> Contract:
@@ -49,6 +53,23 @@ def checked_artifact(settings: ProjectSettings, claim: Claim, content: str | Non
     return None, judged
 
 
+def standing_of(folder: str, branch: str, base: str, diff: str) -> Standing | None:
+    """The commit in a worktree, if the branch has it checked out and `diff` is what git says of it; else None."""
+    try:
+        head = head_of(folder)
+        own = diff_against(folder, base)
+        if branch_of(folder) != branch or head_of(folder) != head or _bare(own) != _bare(diff):
+            return None
+    except ValidationFailed:
+        return None
+    return Standing(head, hash_of(own))
+
+
+def _bare(diff: str) -> str:
+    """A diff without the names of its blobs, which everybody shortens as they like."""
+    return _INDEX.sub("", diff).strip()
+
+
 def checked_work(settings: ProjectSettings, claim: Claim) -> Work | str:
     """The committed work of a ready claim, or what is wrong with it."""
     folder = claim.worktree
@@ -57,11 +78,15 @@ def checked_work(settings: ProjectSettings, claim: Claim) -> Work | str:
     try:
         if settings.path is not None and not same_repository(settings.path, folder):
             return "its worktree is not one of the project's repository."
-        if head_of(folder) != claim.head:
+        head = head_of(folder)
+        if head != claim.head:
             return "the worktree has moved on since. Claim again."
+        branch = branch_of(folder)
+        if branch is None:
+            return "its commit is on no branch. Put it on the issue's branch and claim again."
         if commits_ahead(folder, settings.base_branch) == 0:
             return f"nothing is committed beyond {settings.base_branch}."
         diff = diff_against(folder, settings.base_branch)
-        return Work(folder, branch_of(folder) or "", diff, parse_diff(diff))
+        return Work(folder, branch, diff, parse_diff(diff), head)
     except ValidationFailed as error:
         return f"{error.message}."

@@ -10,6 +10,7 @@ from rookery.domains.tracker.issue_markdown import (
     Record,
     claim_facts,
     issue_markdown,
+    line_notes,
     pr_summary,
     reasons,
 )
@@ -141,6 +142,7 @@ def review_brief(given: Review) -> str:
         blocks("# The plan", fenced(given.plan, "markdown", PLAN_SHOWN)) if given.plan else None,
         f"# Revision {pr['revision']} of the pull request",
         pr_summary(pr),
+        line_notes(pr, LONGEST),
         "# Gates",
         blocks(*(_gate(each) for each in given.gates)) or "None was run.",
         "# The change",

@@ -10,21 +10,23 @@ import sqlalchemy as sa
 from rookery.core.actor import Actor
 from rookery.core.errors import Conflict, NotFound
 from rookery.core.ids import new_id
+from rookery.db.clock import DbNow
 from rookery.db.tx import Tx
 from rookery.domains.tracker.project_store import Projects
 from rookery.domains.tracker.tables import comments, issue_changes, issue_deps, issue_labels
 from rookery.identity.store import begin_change
 from rookery.identity.tables import tenants
 from rookery.lifecycle.issue_ref import find_issue
-from rookery.lifecycle.issue_tables import issues
+from rookery.lifecycle.issue_tables import WAKE, issues
 from rookery.lifecycle.states import FINISHED, ISSUE, Who
 
 # Built once: to build them costs more than to run them.
 _ADD_ISSUE = sa.insert(issues).returning(*issues.c)
 _ADD_LABELS = sa.insert(issue_labels)
 _ADD_DEPENDENCIES = sa.insert(issue_deps)
-_ADD_COMMENT = sa.insert(comments).returning(*comments.c)
-_ADD_CHANGE = sa.insert(issue_changes)
+# By the clock that all share: what happened before and after a change is compared with it.
+_ADD_COMMENT = sa.insert(comments).values(created_ms=DbNow()).returning(*comments.c)
+_ADD_CHANGE = sa.insert(issue_changes).values(at_ms=DbNow())
 _OWN = sa.select(issues).where(issues.c.tenant == sa.bindparam("of_tenant"), issues.c.id == sa.bindparam("wanted"))
 _OWN_LOCKED = _OWN.with_for_update()
 _LABELS = (
@@ -144,11 +146,13 @@ class Issues:
             "created_ms": at,
             "updated_ms": at,
             "fence": 0,
+            "run_id": self.actor.run,
         }
         row = self.tx.one(_ADD_ISSUE, values)
         assert row is not None
         self._put_labels(row, sorted(set(new.labels)))
         self.add_dependencies(row, needed)
+        self.tx.wake(WAKE)
         return row
 
     def move(
@@ -206,7 +210,6 @@ class Issues:
             "author": by or author(self.actor),
             "subject": self.actor.subject,
             "content": content,
-            "created_ms": now_ms(),
         }
         row = self.tx.one(_ADD_COMMENT, values)
         assert row is not None
@@ -215,8 +218,9 @@ class Issues:
     def note(self, issue: sa.Row[Any], name: str, old: Any, new: Any, why: str | None = None) -> None:
         """Add a line to the history of the issue's fields."""
         values = {"field": name, "old": old, "new": new, "why": why, "subject": self.actor.subject}
-        told = {"tenant": issue.tenant, "issue_id": issue.id, "author": author(self.actor), "at_ms": now_ms()}
+        told = {"tenant": issue.tenant, "issue_id": issue.id, "author": author(self.actor)}
         self.tx.run(_ADD_CHANGE, [{**values, **told}])
+        self.tx.wake(WAKE)
 
     def labels(self, found: Sequence[sa.Row[Any]]) -> dict[str, list[str]]:
         """The labels by issue id: the phase first, the others sorted."""

@@ -144,8 +144,18 @@ prs = sa.Table(
     text("judged_by", null=True),
     whole("created_ms"),
     whole("updated_ms"),
+    text("head", null=True),
+    text("diff_hash", null=True),
+    text("approved_head", null=True),
+    text("approved_diff", null=True),
+    text("merged_in", null=True),
+    text("url", null=True),
+    whole("told_ms", null=True),
     sa.UniqueConstraint("issue_id", "revision"),
 )
+"""`head` is the commit that is reviewed and `diff_hash` the SHA-256 of its diff from where it left the base branch; an
+approval keeps both. Without a `head` nothing is known but the diff. `merged_in` is the commit of the base branch that
+has it, `url` where it was published, `told_ms` when the owner was told that it waits for a person."""
 sa.Index("prs_project", prs.c.project_id, prs.c.status)
 pr_gates = sa.Table(
     "pr_gates",
@@ -158,6 +168,27 @@ pr_gates = sa.Table(
     text("output"),
     flag("required"),
 )
+line_comments = sa.Table(
+    "line_comments",
+    metadata,
+    serial("seq"),
+    text("id"),
+    text("tenant"),
+    text("issue_id"),
+    text("pr_id"),
+    text("path"),
+    text("side"),
+    whole("line"),
+    text("code"),
+    text("content"),
+    text("author"),
+    text("subject"),
+    whole("created_ms"),
+    sa.UniqueConstraint("id"),
+)
+"""What was said of a line of a pull request: of `side` old or new, with the `code` that stood there."""
+sa.Index("line_comments_pr", line_comments.c.pr_id, line_comments.c.seq)
+sa.Index("line_comments_issue", line_comments.c.issue_id, line_comments.c.seq)
 coverage = sa.Table(
     "coverage",
     metadata,
@@ -170,7 +201,19 @@ coverage = sa.Table(
     text("notes", null=True),
     text("author"),
     whole("updated_ms"),
+    text("content", null=True),
 )
+"""What was examined. `content` is git's hash of the file as it was then, null where nobody knows."""
+scan_readings = sa.Table(
+    "scan_readings",
+    metadata,
+    text("session", primary_key=True),
+    text("tenant"),
+    text("project_id"),
+    text("head"),
+    json_text("files"),
+)
+"""What a scanner's session reads: the commit, and the files that it was given with git's hash of each."""
 
 _FINDINGS = [
     "CREATE TABLE findings (seq {serial}, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, issue_id TEXT NOT NULL, "
@@ -224,4 +267,26 @@ _REVIEW = [
     "execution_time_ms BIGINT, source_lines BIGINT, author TEXT NOT NULL, at_ms BIGINT NOT NULL)",
     "CREATE INDEX test_health_project ON test_health (project_id, seq)",
 ]
-MIGRATIONS = (Migration(1, "tracker", [*_ABOUT_ISSUES, *_FINDINGS, *_REVIEW, *LEARNING_STATEMENTS]),)
+_BOUND = ("head", "diff_hash", "approved_head", "approved_diff", "merged_in", "url")
+_MERGING = [
+    *(f"ALTER TABLE prs ADD COLUMN {name} TEXT" for name in _BOUND),
+    "ALTER TABLE prs ADD COLUMN told_ms BIGINT",
+]
+_SCANS = [
+    "ALTER TABLE coverage ADD COLUMN content TEXT",
+    "CREATE TABLE scan_readings (session TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, project_id TEXT NOT NULL, "
+    "head TEXT NOT NULL, files {json} NOT NULL)",
+]
+_LINE_COMMENTS = [
+    "CREATE TABLE line_comments (seq {serial}, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, issue_id TEXT NOT NULL, "
+    "pr_id TEXT NOT NULL, path TEXT NOT NULL, side TEXT NOT NULL, line BIGINT NOT NULL, code TEXT NOT NULL, "
+    "content TEXT NOT NULL, author TEXT NOT NULL, subject TEXT NOT NULL, created_ms BIGINT NOT NULL)",
+    "CREATE INDEX line_comments_pr ON line_comments (pr_id, seq)",
+    "CREATE INDEX line_comments_issue ON line_comments (issue_id, seq)",
+]
+MIGRATIONS = (
+    Migration(1, "tracker", [*_ABOUT_ISSUES, *_FINDINGS, *_REVIEW, *LEARNING_STATEMENTS]),
+    Migration(2, "merging", _MERGING),
+    Migration(3, "what scanners read", _SCANS),
+    Migration(4, "line comments", _LINE_COMMENTS),
+)

@@ -125,8 +125,13 @@ def diff_against(folder: str, base: str) -> str:
     repository = open_repository(folder)
     tip = head(repository)
     with borrowed(repository, tip) as git:
-        start = _merge_base(git, repository, base, tip)
-        text = git.objects(*_COMPARE, "--patch", "--full-index", start, tip, "--", limit=DIFF_BYTES)
+        return diff_between(git, repository, base, tip)
+
+
+def diff_between(git: Borrowed, repository: Repository, base: str, tip: str) -> str:
+    """The same for any commit."""
+    start = _merge_base(git, repository, base, tip)
+    text = git.objects(*_COMPARE, "--patch", "--full-index", start, tip, "--", limit=DIFF_BYTES)
     # Git takes a file with a NUL beyond its first 8,000 bytes for text; no database does.
     return text.decode(errors="replace").replace("\0", "\ufffd")
 

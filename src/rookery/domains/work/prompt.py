@@ -18,6 +18,10 @@ class Briefing:
     iteration: int = 1
     iterations: int = 1
     problems: str | None = None
+    exported: str = ""
+    """A map of what the project's code exports."""
+    named: str = ""
+    """The symbols whose names the description has."""
 
 
 def prompt_for(briefing: Briefing) -> str:
@@ -31,6 +35,10 @@ def prompt_for(briefing: Briefing) -> str:
     ]
     if briefing.checks:
         parts += ["When you are done, these commands must succeed:", _indented("\n".join(briefing.checks))]
+    if briefing.named:
+        parts += ["In the project's code these have words of the task in their names:", _indented(briefing.named)]
+    if briefing.exported:
+        parts += ["What the project's code exports, file by file, with lines:", _indented(briefing.exported)]
     if briefing.problems:
         turn = f"This is attempt {briefing.iteration} of {briefing.iterations}."
         parts += [f"{turn} What you did before is in the working tree. This is what was wrong with it:"]

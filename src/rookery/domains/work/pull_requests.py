@@ -28,10 +28,12 @@ def repository_name(project: str) -> str | None:
     return found[1] if found else None
 
 
-async def push_branch(folder: str, branch: str) -> str | None:
-    """Bring the branch to the remote, with the credentials of whoever runs the server; what went wrong, or None."""
+async def push_branch(folder: str, branch: str, commit: str | None = None) -> str | None:
+    """Bring the branch, or exactly that `commit` of it, to the remote, with the credentials of whoever runs the server;
+    what went wrong, or None."""
     ref = f"refs/heads/{branch}"
-    words = ("git", "-c", "core.hooksPath=/dev/null", "push", "--quiet", "--no-verify", REMOTE, f"{ref}:{ref}")
+    what = f"{commit or ref}:{ref}"
+    words = ("git", "-c", "core.hooksPath=/dev/null", "push", "--quiet", "--no-verify", REMOTE, what)
     ran = await run_program(words, folder, PUSH_LIMIT_S)
     return None if ran.ok else f"the branch could not be pushed: {ran.output}"
 

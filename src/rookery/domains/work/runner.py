@@ -15,6 +15,8 @@ from rookery.core.actor import Actor
 from rookery.core.errors import ConfigurationError, ServiceUnavailable, ValidationFailed
 from rookery.db.tx import Tx
 from rookery.domains.work import worktree
+from rookery.domains.work.changes import Changes, pull_request
+from rookery.domains.work.code_context import code_context
 from rookery.domains.work.naming import worktree_folder
 from rookery.domains.work.project_settings import ProjectWork, WorkSettings
 from rookery.domains.work.prompt import Briefing, pr_address, prompt_for, title
@@ -99,6 +101,9 @@ class Runner:
         runtime: Runtime | None = self.job.platform.calls.facts.get("runtime")
         if runtime is None:
             raise ConfigurationError("no runtime for agents is set up", hint="the setting runtime names one")
+        key = f"work:{task.id}:{task.iteration}"
+        actor = await self._actor(task, session=key, worktree=place.folder, cwd=place.folder)
+        code = await code_context(self.job.platform.calls, actor, task.description)
         briefing = Briefing(
             description=task.description,
             branch=task.branch_name,
@@ -107,11 +112,12 @@ class Runner:
             iteration=task.iteration,
             iterations=self._settings.work_max_iterations,
             problems=task.problems,
+            exported=code.map,
+            named=code.matches,
         )
-        key = f"work:{task.id}:{task.iteration}"
         wanted = Task(
             kind="work",
-            actor=await self._actor(task, session=key, worktree=place.folder, cwd=place.folder),
+            actor=actor,
             prompt=prompt_for(briefing),
             key=key,
             cwd=place.folder,
@@ -158,10 +164,17 @@ class Runner:
         if pr_url is None and made == 0:
             await self._move(task, "failed", error="nothing was changed", summary=summary)
             return
+        record = await self._record(task, place, made)
         if pr_url is None:
             pr_url, remark = await self._pull_request(task, place)
             summary = f"{summary}\n({remark})".strip() if remark else summary
-        await self._move(task, "completed", pr_url=pr_url, summary=summary)
+        await self._move(task, "completed", pr_url=pr_url, pull_request=record, summary=summary)
+
+    async def _record(self, task: Row, place: Place, commits: int) -> dict[str, Any]:
+        """What the task proposes to be merged, whether or not a pull request can be opened anywhere."""
+        await in_thread(worktree.ensure_worktree, place)
+        changes: Changes | None = self.job.platform.calls.facts.get("changes")
+        return await pull_request(changes, await self._actor(task), place, task.original_branch, commits)
 
     async def _pull_request(self, task: Row, place: Place) -> tuple[str | None, str | None]:
         """The address of a pull request for the branch, where that can be opened; else None and perhaps why."""
@@ -169,6 +182,8 @@ class Runner:
         name = await in_thread(repository_name, place.project) if TOOL in calls.registry else None
         if name is None:
             return None, None
+        # Whoever is paused here is so before anything was asked for.
+        await self._actor(task)
         # Asked for once, even if this worker dies before the answer: a pull request cannot be taken back.
         if task.pr_asked or await self._note(task, pr_asked=True) is None:
             return None, "a pull request was asked for before an interruption; see whether it is there"

@@ -9,8 +9,8 @@ from rookery.core.moments import with_moments
 SHORT = ("id", "status", "branch_name", "agent_id", "project_id", "description", "pr_url", "error", "created_ms")
 LONG = (
     "id", "status", "description", "agent_id", "project_id", "branch_name", "original_branch", "iteration",
-    "session_id", "source", "source_id", "pr_url", "summary", "error", "worktree_dir", "cost_micros", "created_ms",
-    "updated_ms", "completed_ms",
+    "session_id", "source", "source_id", "pr_url", "pull_request", "summary", "error", "worktree_dir",
+    "cost_micros", "created_ms", "updated_ms", "completed_ms",
 )  # fmt: skip
 SHORT_TEXT = 200
 

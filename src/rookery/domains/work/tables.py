@@ -33,10 +33,12 @@ work_tasks = sa.Table(
     whole("created_ms"),
     whole("updated_ms"),
     whole("completed_ms", null=True),
+    json_text("pull_request", null=True),
     sa.UniqueConstraint("tenant", "agent_id", "source_id"),
 )
 """`requester` has who asked and what its session was held to, which the agent's session inherits. `iteration` counts
-sessions that were begun, `output` is what the last one said, and `problems` what the checks said of it.
+sessions that were begun, `output` is what the last one said, and `problems` what the checks said of it. `pull_request`
+is what a completed task proposes: branch, base, commits, sums of the diff, files and risk.
 """
 sa.Index("work_tasks_agent", work_tasks.c.tenant, work_tasks.c.agent_id, work_tasks.c.created_ms)
 sa.Index("work_tasks_newest", work_tasks.c.tenant, work_tasks.c.created_ms)
@@ -80,4 +82,5 @@ MIGRATIONS = (
             "settings {json} NOT NULL, updated_ms BIGINT NOT NULL)",
         ],
     ),
+    Migration(2, "pull requests of work tasks", ["ALTER TABLE work_tasks ADD COLUMN pull_request {json}"]),
 )

@@ -1,16 +1,16 @@
 """The working tree of a task: made, found again after a crash, committed and removed. Blocks; for a thread.
 
-Hooks of the repository never run in these commands, and no command of ours takes a name for an option.
+Hooks and filters of the repository, but for git-lfs, never run in these commands: whoever worked there may have set
+them. No command of ours takes a name for an option.
 """
 
 import os
-import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from rookery.core.errors import ValidationFailed
 from rookery.domains.work.naming import slug
-from rookery.files.git import ask, head, open_repository, run_git
+from rookery.files.folders import remove_folder
+from rookery.files.git import as_environment, ask, head, open_repository, run_git, without_filters
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,11 @@ class Place:
         """For git in the task's folder: if it is no working tree any more, a repository around it is none of ours."""
         return {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(self.folder))}
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """For git in the task's folder, where it looks at files or writes some."""
+        return self.only_here | as_environment(without_filters(open_repository(self.folder)))
+
 
 def starting_point(project: str) -> tuple[str, str | None]:
     """The commit that is checked out in the project's folder, and its branch if it is one."""
@@ -48,6 +53,9 @@ def make_worktree(place: Place) -> None:
 def ensure_worktree(place: Place) -> None:
     """The working tree as the work left it. If it is gone, it is made again from the branch."""
     if _healthy(place):
+        if not os.path.isfile(os.path.join(open_repository(place.folder).git_dir, "index")):
+            # It was being made: the index is what git writes last.
+            _check_out(place)
         return
     _remove(place)
     there = ask(open_repository(place.project), "rev-parse", "--verify", "--quiet", place.ref)
@@ -63,22 +71,29 @@ def branch_there(place: Place) -> str | None:
 
 
 def commit_leftovers(place: Place, message: str) -> bool:
-    """Commit what the agent has changed and not committed; whether there was anything. Ignored files stay out."""
-    if not run_git(("status", "--porcelain", "--untracked-files=normal"), place.only_here, place.folder).strip():
+    """Commit what the agent has changed and not committed; whether there was anything. Ignored files stay out.
+
+    ValidationFailed if the repository has filters: committed without them, a file could be what nobody may see.
+    """
+    settings = place.settings
+    if not run_git(("status", "--porcelain", "--untracked-files=normal"), settings, place.folder).strip():
         return False
+    if without_filters(open_repository(place.folder)):
+        raise ValidationFailed("the repository has filters of its own", hint="whoever works there has to commit all")
     name = place.author
     mail = f"{slug(name) or 'agent'}@rookery.invalid"
     who = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail, "GIT_COMMITTER_NAME": name, "GIT_COMMITTER_EMAIL": mail}
-    run_git(("add", "--all", "--", "."), place.only_here, place.folder)
+    run_git(("add", "--all", "--", "."), settings, place.folder)
     words = ("commit", "--quiet", "--no-verify", "--no-gpg-sign", f"--message={message}")
-    run_git(words, who | place.only_here, place.folder)
+    run_git(words, who | settings, place.folder)
     return True
 
 
 def restore(place: Place) -> None:
     """Throw away what commands have left since the last commit, but for files that git ignores."""
-    run_git(("reset", "--quiet", "--hard"), place.only_here, place.folder)
-    run_git(("clean", "--quiet", "-d", "--force"), place.only_here, place.folder)
+    settings = place.settings
+    run_git(("reset", "--quiet", "--hard"), settings, place.folder)
+    run_git(("clean", "--quiet", "-d", "--force"), settings, place.folder)
 
 
 def commits_made(place: Place) -> int:
@@ -86,15 +101,20 @@ def commits_made(place: Place) -> int:
     return int(run_git(("rev-list", "--count", f"{place.base}..{place.ref}", "--"), {}, place.project))
 
 
+def tip(place: Place) -> str:
+    """The last commit of the branch."""
+    return run_git(("rev-parse", "--verify", "--end-of-options", place.ref), {}, place.project).decode().strip()
+
+
 def put_away(place: Place, message: str) -> bool:
     """Remove the working tree, after committing what is left in it. The branch stays.
 
-    False, and nothing removed, if something is left that belongs to another branch.
+    False, and nothing removed, if something is left that belongs to another branch, or cannot be committed here.
     """
     if _healthy(place):
-        if branch_there(place) == place.branch:
+        if branch_there(place) == place.branch and not without_filters(open_repository(place.folder)):
             commit_leftovers(place, message)
-        elif run_git(("status", "--porcelain"), place.only_here, place.folder).strip():
+        elif run_git(("status", "--porcelain"), place.settings, place.folder).strip():
             return False
     _remove(place)
     return True
@@ -102,29 +122,19 @@ def put_away(place: Place, message: str) -> bool:
 
 def _add(place: Place, *arguments: str) -> None:
     os.makedirs(os.path.dirname(place.folder), mode=0o700, exist_ok=True)
-    run_git(("worktree", "add", "--quiet", *arguments), {}, place.project)
+    run_git(("worktree", "add", "--quiet", "--no-checkout", *arguments), {}, place.project)
+    _check_out(place)
+
+
+def _check_out(place: Place) -> None:
+    run_git(("reset", "--hard", "--quiet", "--no-recurse-submodules"), place.settings, place.folder)
 
 
 def _remove(place: Place) -> None:
-    if os.path.lexists(place.folder):
-        shutil.rmtree(place.folder, onerror=lambda remove, path, failed: _make_writable(place.folder, remove, path))
+    remove_folder(place.folder)
     if os.path.isdir(place.project):
         # Twice forced: also what an interrupted `worktree add` has locked. 128: git does not know it.
         run_git(("worktree", "remove", "--force", "--force", place.folder), {}, place.project, accept=(0, 128))
-
-
-def _make_writable(top: str, remove: Callable[[str], object], path: str) -> None:
-    """Tools keep folders that cannot be written, such as caches of packages; they go as well."""
-    if path != top:
-        # What is around the working tree is somebody else's.
-        os.chmod(os.path.dirname(path), 0o700)
-    if os.path.islink(path):
-        os.unlink(path)
-    elif os.path.isdir(path):
-        os.chmod(path, 0o700)
-        shutil.rmtree(path)
-    else:
-        remove(path)
 
 
 def _healthy(place: Place) -> bool:

@@ -85,17 +85,18 @@ def _status(node: Node, states: Mapping[str, NodeState]) -> str | None:
     return status if status in COLOURS else "pending"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """The text on one line, without what XML cannot hold."""
     return " ".join(NOT_XML.sub("", text).split())
 
 
 def _entities(text: str) -> str:
     """The text with everything that Mermaid could take for its own written as a number."""
-    return "".join(sign if sign.isalnum() or sign in " .,_-" else f"#{ord(sign)};" for sign in _plain(text))
+    return "".join(sign if sign.isalnum() or sign in " .,_-" else f"#{ord(sign)};" for sign in plain(text))
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """As much of a label as fits into a box."""
     kept = text
     while width_of(kept) > LABEL_WIDTH:
         kept = kept[:-1]
@@ -105,14 +106,14 @@ def _short(text: str) -> str:
 def _edges(graph: Graph, layout: Layout) -> list[str]:
     parts: list[str] = []
     for edge, points in zip(graph.edges, layout.ways, strict=True):
-        parts.append(f'<path d="{_curve(points)}" fill="none" stroke="#57606a" marker-end="url(#tip)"/>')
-        if label := _plain(edge.label or edge.condition or ""):
+        parts.append(f'<path d="{curve(points)}" fill="none" stroke="#57606a" marker-end="url(#tip)"/>')
+        if label := plain(edge.label or edge.condition or ""):
             (x1, y1), (x2, y2) = points[0], points[1]
-            parts.append(_text((x1 + x2) / 2, (y1 + y2) / 2, "way", _short(label)))
+            parts.append(_text((x1 + x2) / 2, (y1 + y2) / 2, "way", shortened(label)))
     return parts
 
 
-def _curve(points: list[Point]) -> str:
+def curve(points: list[Point]) -> str:
     """A line that leaves and enters every point straight down."""
     steps = [f"M {points[0][0]} {points[0][1]}"]
     for (x1, y1), (x2, y2) in pairwise(points):
@@ -124,14 +125,14 @@ def _curve(points: list[Point]) -> str:
 def _box(node: Node, corner: Point, status: str | None) -> str:
     x, y = corner
     fill, stroke = COLOURS[status or "pending"]
-    name = _plain(node.name)
+    name = plain(node.name)
     under = node.type if status is None else f"{node.type} · {status}"
     edge = ' stroke-dasharray="4 3"' if status == "skipped" else ""
     return (
         f'<g class="{status or "node"}"><title>{escape(name)}</title>'
         f'<rect x="{x}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="{ROUND.get(node.type, 6)}"'
         f' fill="{fill}" stroke="{stroke}" stroke-width="1.5"{edge}/>'
-        f"{_text(x + BOX_WIDTH / 2, y + 22, 'name', _short(name))}"
+        f"{_text(x + BOX_WIDTH / 2, y + 22, 'name', shortened(name))}"
         f"{_text(x + BOX_WIDTH / 2, y + 40, 'under', under)}</g>"
     )
 

@@ -13,6 +13,7 @@ from rookery.domains.workflows.machine import SETTLED, NodeState
 from rookery.domains.workflows.store import OPEN
 from rookery.domains.workflows.tables import workflow_node_runs as nodes
 from rookery.domains.workflows.tables import workflow_runs as runs
+from rookery.domains.workflows.tables import workflows
 
 LISTED = 20
 KEPT = 1_000
@@ -177,3 +178,10 @@ class Runs:
         if row is None:
             raise NotFound(f"there is no run {run_id}", hint="action runs shows those of a workflow")
         return row
+
+    def named(self, ids: Sequence[str]) -> Sequence[Row]:
+        """Of each of these runs that is there: its id, and the id and the name of its workflow."""
+        joined = sa.select(runs.c.id, runs.c.workflow_id, workflows.c.name).join(
+            workflows, workflows.c.id == runs.c.workflow_id
+        )
+        return self.tx.all(joined.where(*self._mine, runs.c.id.in_(ids)))
