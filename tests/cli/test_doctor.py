@@ -16,8 +16,8 @@ from rookery.cli.checks import EXTRAS, NEEDED
 from rookery.cli.doctor import examine
 from rookery.cli.machine import Machine, this_machine
 from rookery.relay import socket_path
-from rookery.server.http import PAGE
 from rookery.settings import Settings
+from rookery.web.rendering import rendered
 from tests.cli.examined import MIB, change, expect, sound_machine, with_environ, with_settings
 from tests.cli.terminal import Terminal
 
@@ -66,7 +66,12 @@ def test_a_server_without_uvloop_is_slower(machine: Machine) -> None:
 def test_the_packages_and_extras_are_those_of_the_project() -> None:
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     needed = {line.partition(">")[0].partition("[")[0].lower() for line in project["dependencies"] if ";" not in line}
-    modules = {"pyjwt": "jwt", "markdown-it-py": "markdown_it", "pyyaml": "yaml"}
+    modules = {
+        "pyjwt": "jwt",
+        "markdown-it-py": "markdown_it",
+        "pyyaml": "yaml",
+        "python-multipart": "python_multipart",
+    }
     assert set(NEEDED) == {modules.get(name, name) for name in needed}
     assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev"}
 
@@ -257,19 +262,23 @@ def web_server() -> Iterator[Callable[[str], int]]:
         server.server_close()
 
 
+def sign_in_page() -> str:
+    return rendered("sign_in.html", {"error": "", "offered": False, "sso": "", "csrf": ""})
+
+
 def test_a_port_that_another_program_holds_is_a_problem(machine: Machine, web_server: Callable[[str], int]) -> None:
     port = web_server("hello")
     expect(with_settings(machine, port=port), "port", "problem", f"Another program holds 127.0.0.1:{port}", "--port")
 
 
 def test_a_port_of_the_rookery_of_another_home_is_a_problem(machine: Machine, web_server: Callable[[str], int]) -> None:
-    expect(with_settings(machine, port=web_server(PAGE)), "port", "problem", "Rookery of another home")
+    expect(with_settings(machine, port=web_server(sign_in_page())), "port", "problem", "Rookery of another home")
 
 
 def test_a_port_of_our_own_server_is_fine(
     machine: Machine, unix_server: socket.socket, web_server: Callable[[str], int]
 ) -> None:
-    expect(with_settings(machine, port=web_server(PAGE)), "port", "ok", "held by the server of this home")
+    expect(with_settings(machine, port=web_server(sign_in_page())), "port", "ok", "held by the server of this home")
 
 
 def test_an_address_that_this_machine_does_not_have_is_a_problem(machine: Machine) -> None:

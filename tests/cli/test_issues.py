@@ -37,3 +37,25 @@ def test_a_project_has_issues_of_its_own(terminal: Terminal) -> None:
     assert made["identifier"] == "SHO-001"
     assert terminal.json("issues", "--json") == []
     assert len(terminal.json("issues", "--project", "shop", "--json")) == 1
+
+
+def test_an_issue_of_any_project_is_moved_without_naming_its_project(terminal: Terminal) -> None:
+    terminal.ok("projects", "create", "shop")
+    terminal.ok("issues", "create", "A till", "--project", "shop")
+    assert terminal.json("issues", "move", "SHO-001", "in_progress", "--json")["status"] == "in_progress"
+    assert "there is no issue SHO-001" in terminal.fails("issues", "move", "SHO-001", "todo", "--project", "default")
+
+
+def test_an_issue_is_edited_and_loses_the_label_that_keeps_it_waiting(terminal: Terminal) -> None:
+    terminal.ok("projects", "create", "shop")
+    terminal.ok("issues", "create", "A till", "--project", "shop", "--label", "needs-planning", "--label", "ui")
+    words = ["--title", "Two tills", "--remove-label", "needs-planning", "--add-label", "money"]
+    assert terminal.json("issues", "edit", "SHO-001", *words, "--json")["changed"] == ["title", "labels"]
+    shown = terminal.json("issues", "show", "SHO-001", "--json")
+    assert (shown["title"], shown["labels"]) == ("Two tills", ["phase:ready", "money", "ui"])
+    assert terminal.json("issues", "edit", "SHO-001", "--priority", "1", "--json")["changed"] == ["priority"]
+    other = terminal.json("issues", "create", "A drawer", "--project", "shop", "--json")["identifier"]
+    assert terminal.json("issues", "edit", "SHO-001", "--depends-on", other, "--json")["changed"] == ["depends_on"]
+    assert terminal.json("issues", "edit", "SHO-001", "--independent", "--json")["changed"] == ["depends_on"]
+    assert "the phase is no label" in terminal.fails("issues", "edit", "SHO-001", "--add-label", "phase:research")
+    assert "there is no issue DEF-404" in terminal.fails("issues", "edit", "DEF-404", "--add-label", "ui")

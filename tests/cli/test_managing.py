@@ -1,6 +1,7 @@
 """The commands with which the owner manages agents, profiles, bundles, grants, tokens and projects."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -152,6 +153,22 @@ def test_a_project_is_created(terminal: Terminal) -> None:
     assert (nest["name"], nest["path"]) == ("The nest", "/srv/nest")
     assert terminal.json("tools", "--json", "--project-id", nest["id"]) != []
     assert "there is no project hive" in terminal.fails("tools", "--project-id", "hive")
+
+
+def test_the_folder_of_a_project_is_counted_from_where_the_command_is_given(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert terminal.json("projects", "create", "here", "--path", ".", "--json")["path"] == str(tmp_path)
+    assert terminal.json("projects", "create", "below", "--path", "nest/", "--json")["path"] == str(tmp_path / "nest")
+    assert "is no absolute path" in terminal.fails("projects", "create", "nowhere", "--path", "")
+
+
+def test_a_project_is_given_another_folder(terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    terminal.ok("projects", "create", "nest", "--path", "/srv/nest")
+    assert terminal.json("projects", "folder", "nest", "moved", "--json")["path"] == str(tmp_path / "moved")
+    assert "there is no project hive" in terminal.fails("projects", "folder", "hive", "/srv/hive")
 
 
 def test_a_project_is_closed_to_all_agents_but_some_and_opened_again(terminal: Terminal) -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rookery.cli.failure import known_error
-from rookery.cli.show import cell
+from rookery.cli.show import cell, fields
 from rookery.core.errors import Conflict, InternalError, RookeryError
 from tests.cli.terminal import LIMIT_S, Terminal
 
@@ -53,6 +53,16 @@ def test_everything_else_gets_aligned_text(terminal: Terminal) -> None:
 )
 def test_a_value_is_one_harmless_line(value: object, shown: str) -> None:
     assert cell(value) == shown
+
+
+def test_the_lines_of_a_field_stand_below_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    fields({"id": 1, "last_error": "make: stop\r\n\x1b[2J2 failed\n", "note": ""}, as_json=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "id          1",
+        "last error  make: stop",
+        "            ?[2J2 failed",
+        "note        ",
+    ]
 
 
 def test_what_a_person_can_mend_is_told_and_a_bug_is_not_hidden() -> None:

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from rookery.db.database import open_database
+from rookery.domains.work.tables import work_tasks
 from tests.cli.terminal import Terminal
 
 ON = ("--project", "shop")
@@ -60,3 +63,21 @@ def test_how_work_is_checked_is_set_and_shown(shop: Terminal) -> None:
     assert shop.json("work", "settings", "--no-checks", *ON, "--json")["checks"] == []
     assert "limit_s" in shop.fails("work", "settings", "--limit-s", "0", *ON)
     assert "configure_work" in shop.ok("audit", "list")
+
+
+def test_what_a_completed_task_proposes_is_told_in_a_line(shop: Terminal) -> None:
+    made = shop.json("work", "create", "Fix the login", *ON, "--json")
+    record = {
+        "branch": made["branch_name"], "base_branch": "main", "base": "b" * 40, "head": "c" * 40, "commits": 2,
+        "added": 5, "deleted": 1, "changed_files": 2, "files": [], "risk": 10, "risk_level": "low",
+        "risk_reasons": ["code changed and no test did (10)"],
+    }  # fmt: skip
+    database = open_database(shop.environ["ROOKERY_DATABASE"])
+    try:
+        proposed = sa.update(work_tasks).where(work_tasks.c.id == made["id"]).values(pull_request=record)
+        database.direct(lambda tx: tx.run(proposed), write=True)
+    finally:
+        database.close()
+    told = "2 commits to main, +5 -1 in 2 files, risk 10 (low): code changed and no test did (10)"
+    assert told in shop.ok("work", "show", made["id"])
+    assert shop.json("work", "show", made["id"], "--json")["pull_request"] == record

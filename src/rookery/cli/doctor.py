@@ -51,6 +51,7 @@ def examine(machine: "Machine") -> "list[Finding]":
         checks.check_sqlite,
         stored_checks.check_database,
         stored_checks.check_tokens,
+        stored_checks.check_pauses,
         server_checks.check_socket,
         server_checks.check_port,
         checks.check_auth,

@@ -102,11 +102,6 @@ def _explain(found: dict[str, Any]) -> None:
 
 
 def _configure(home: str | None, project: str | None, arguments: dict[str, Any]) -> dict[str, Any]:
-    import asyncio
-
     from rookery.domains.health.project_settings import configure_health
 
-    flags = owner_flags(home, project)
-    with opened(flags) as platform:
-        actor = actor_of(platform, {"source": "cli", **flags})
-        return asyncio.run(platform.calls.run(actor, configure_health, arguments)).structured
+    return call_as_owner(home, configure_health, arguments, project=project)

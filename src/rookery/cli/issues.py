@@ -87,12 +87,48 @@ def create(
 @click.argument("issue")
 @click.argument("status")
 @click.option("--reason", help="Why; kept as a comment.")
-@project_option
+@click.option("--project", metavar="SLUG", help="The project; the one that the issue is in if absent.")
 @managing
 def move(issue: str, status: str, reason: str | None, project: str | None, home: str | None, as_json: bool) -> None:
     """Move an issue to another status, as the state machine lets a person."""
     arguments = given(issue_id=issue, status=status, reason=reason)
-    fields(call_as_owner(home, "set_issue_status", arguments, project=project), as_json=as_json)
+    found = project or _project_of(home, issue)
+    fields(call_as_owner(home, "set_issue_status", arguments, project=found), as_json=as_json)
+
+
+@issues.command()
+@click.argument("issue")
+@click.option("--title", help="Another title.")
+@click.option("--priority", type=int, help="1 urgent to 4 low.")
+@click.option("--phase", help="Another phase of the pipeline.")
+@click.option("--add-label", multiple=True, metavar="LABEL", help="A label more, such as skip:architecture.")
+@click.option("--remove-label", multiple=True, metavar="LABEL", help="A label less, such as needs-planning.")
+@click.option("--depends-on", multiple=True, metavar="ISSUE", help="All that must be done first, instead of before.")
+@click.option("--independent", is_flag=True, help="Nothing has to be done first.")
+@managing
+def edit(
+    issue: str,
+    title: str | None,
+    priority: int | None,
+    phase: str | None,
+    add_label: tuple[str, ...],
+    remove_label: tuple[str, ...],
+    depends_on: tuple[str, ...],
+    independent: bool,
+    home: str | None,
+    as_json: bool,
+) -> None:
+    """Change an issue that is not finished; its history says what was changed."""
+    labels: list[str] | None = None
+    if add_label or remove_label:
+        found = call_as_owner(home, "get_issue", {"issue_id": issue})["labels"]
+        kept = {label for label in found if not label.startswith("phase:")}
+        labels = sorted((kept | set(add_label)) - set(remove_label))
+    arguments = given(issue_id=issue, title=title, priority=priority, phase=phase)
+    # An empty list takes all of them away.
+    arguments |= {} if labels is None else {"labels": labels}
+    arguments |= {"depends_on": list(depends_on)} if depends_on or independent else {}
+    fields(call_as_owner(home, "edit_issue", arguments, project=_project_of(home, issue)), as_json=as_json)
 
 
 @issues.command()
@@ -110,3 +146,13 @@ def advance(project: str | None, home: str | None, as_json: bool) -> None:
         done = asyncio.run(pipeline.advance(platform.calls, actor.tenant, actor.project or ""))
     found = [asdict(each) for each in done]
     listing(found, ["issue", "outcome", "detail", "finding"], as_json=as_json, empty="nothing waits")
+
+
+def _project_of(home: str | None, issue: str) -> str | None:
+    """The id of the project that an issue is in, or None if there is no such issue."""
+    from rookery.identity.store import DEFAULT_TENANT
+    from rookery.lifecycle.issue_ref import find_issue
+
+    with opened(owner_flags(home)) as platform:
+        row = platform.database.direct(lambda tx: find_issue(tx, DEFAULT_TENANT, issue))
+    return None if row is None else row.project_id

@@ -10,7 +10,13 @@ from rookery.cli.failure import Failure, known_error
 # In the order in which a newcomer needs them; a test compares each sentence with the command's own help.
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("up", "Start the server on this machine and keep it running."),
+    "login": ("login", "Print a link that opens the console and signs its browser in."),
+    "people": ("people", "People, what each of them may do, and where they are signed in."),
     "connect": ("connect", "Let a client start `rookery stdio` for its sessions, by adding to its configuration."),
+    "demo": (
+        "demo",
+        "Watch scripted agents take an issue from a request to a merged change, on a repository of their own.",
+    ),
     "stdio": ("stdio", "Serve one MCP session on standard input and output."),
     "tools": ("tools", "List the tools that a session would see."),
     "explain": ("explain", "Say why a session has a tool or not, layer by layer."),
@@ -22,6 +28,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "token": ("token", "Bearer tokens for clients that connect over HTTP."),
     "projects": ("projects", "Projects that sessions are bound to."),
     "issues": ("issues", "Issues of a project, and moving them on."),
+    "merge": ("merge", "Merge an approved pull request into its base branch, in the project's folder."),
+    "publish": ("merge", "Push the branch of a pull request, and open it on GitHub."),
+    "intake": ("intake", "Raw requests, and the issues that agents make of them."),
     "asks": ("asks", "What agents ask you, and how to answer."),
     "answer": ("asks", "Answer an agent: by the number of an option, or in your own words."),
     "sessions": ("sessions", "Sessions of agents: open one, talk to it, watch it, end it."),
@@ -32,6 +41,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "work": ("work", "Work tasks of agents, and how their work is checked."),
     "health": ("health", "The health of a project's code: probes, counts and trends."),
     "workflows": ("workflows", "Workflows of agents, and their runs."),
+    "orchestrator": ("orchestrator", "Agents that work on issues by themselves: what goes on, and how."),
+    "pause": ("pause", "Stop all agents, or those of a project, or one, until they are resumed."),
+    "resume": ("pause", "Let agents go on that were paused; whatever else is paused stays so."),
     "jobs": ("jobs", "Deferred work: what waits, what runs, and how it ended."),
     "worker": ("worker", "Do deferred work, on this machine or any other that reaches the database."),
     "migrate": ("migrate", "Bring the database up to date, after a backup."),

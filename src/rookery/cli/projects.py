@@ -1,5 +1,6 @@
 """`rookery projects`: what sessions are bound to."""
 
+import os
 from typing import Any
 
 import click
@@ -32,8 +33,20 @@ def list_(home: str | None, as_json: bool) -> None:
 @managing
 def create(slug: str, name: str | None, path: str | None, home: str | None, as_json: bool) -> None:
     """Create a project."""
-    arguments = given(slug=slug, name=name, path=path)
+    # The server was started elsewhere, so only this command knows what `.` is.
+    arguments = given(slug=slug, name=name, path=os.path.abspath(path) if path else path)
     _print(call_as_owner(home, "create_project", arguments), as_json)
+
+
+@projects.command()
+@click.argument("slug")
+@click.argument("path")
+@managing
+def folder(slug: str, path: str, home: str | None, as_json: bool) -> None:
+    """Give a project the folder of its repository on this machine, or another one."""
+    from rookery.engine.first_run import give_folder
+
+    fields(call_as_owner(home, give_folder, {"project": slug, "path": os.path.abspath(path)}), as_json=as_json)
 
 
 @projects.command()

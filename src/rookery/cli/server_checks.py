@@ -55,9 +55,9 @@ def _try_to_bind(host: str, port: int) -> None:
 
 
 def _is_rookery(host: str, port: int) -> bool:
-    """Whether the start page at this port is ours."""
+    """Whether people sign in to a Rookery at this port."""
     connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
-        connection.request("GET", "/")
-        return b"<title>Rookery" in connection.getresponse().read(4096)
+        connection.request("GET", "/sign-in")
+        return b"Rookery</title>" in connection.getresponse().read(4096)
     return False

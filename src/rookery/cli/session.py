@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rookery.app import Platform
     from rookery.core.actor import Actor
     from rookery.core.results import Result
+    from rookery.core.tool import Tool
     from rookery.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -103,15 +104,20 @@ def actor_of(platform: "Platform", flags: relay.Flags) -> "Actor":
     return platform.database.direct(lambda tx: platform.resolver.resolve(tx, binding)).actor
 
 
-def answer(platform: "Platform", flags: relay.Flags, tool: str, arguments: dict[str, Any]) -> "Result":
-    """Call a tool in this process as the session of these flags. Raises what the caller would be told."""
+def answer(platform: "Platform", flags: relay.Flags, tool: "str | Tool", arguments: dict[str, Any]) -> "Result":
+    """Call a tool in this process as the session of these flags. Raises what the caller would be told.
+
+    By its name, or the tool itself if it is one that only commands and the console call.
+    """
     import asyncio
 
     actor = actor_of(platform, {"source": "cli", **flags})
-    return asyncio.run(platform.calls.call(actor, tool, arguments))
+    if isinstance(tool, str):
+        return asyncio.run(platform.calls.call(actor, tool, arguments))
+    return asyncio.run(platform.calls.run(actor, tool, arguments))
 
 
-def call_tool(flags: relay.Flags, tool: str, arguments: dict[str, Any]) -> "Result":
+def call_tool(flags: relay.Flags, tool: "str | Tool", arguments: dict[str, Any]) -> "Result":
     """The same, on a platform that is opened for this one call."""
     with opened(flags) as platform:
         return answer(platform, flags, tool, arguments)
@@ -123,7 +129,7 @@ def owner_flags(home: str | None, project: str | None = None) -> relay.Flags:
 
 
 def call_as_owner(
-    home: str | None, tool: str, arguments: dict[str, Any] | None = None, *, project: str | None = None
+    home: str | None, tool: "str | Tool", arguments: dict[str, Any] | None = None, *, project: str | None = None
 ) -> dict[str, Any]:
     """The structured result of a tool, called as the owner of the home."""
     flags = owner_flags(home, project)

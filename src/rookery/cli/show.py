@@ -78,13 +78,16 @@ def _draw(found: Mapping[str, Rows], headers: Sequence[str]) -> None:
 
 
 def fields(value: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print one thing, a field a line."""
+    """Print one thing: a field a line, and what has several below each other."""
     if as_json:
         print_json(value)
         return
     width = max(len(name) for name in value)
     for name, item in value.items():
-        click.echo(f"{name.replace('_', ' ').ljust(width)}  {cell(item)}")
+        lines = item.splitlines() if isinstance(item, str) else []
+        names = [name.replace("_", " "), *[""] * len(lines)]
+        for label, line in zip(names, lines or [item], strict=False):
+            click.echo(f"{label.ljust(width)}  {cell(line)}")
 
 
 def listing(found: Sequence[Mapping[str, Any]], shown: Sequence[str], *, as_json: bool, empty: str = "") -> None:

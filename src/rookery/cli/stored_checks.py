@@ -14,6 +14,7 @@ from rookery.db.schema import metadata
 from rookery.db.tx import Tx
 from rookery.embedding.pgvector import told_of
 from rookery.identity.tables import tokens
+from rookery.lifecycle.pauses import Pauses, pauses
 from rookery.sealing.key_table import key_versions
 from rookery.sealing.keyring import load_keyring
 from rookery.settings import Settings
@@ -110,6 +111,28 @@ def _ends(tx: Tx) -> list[tuple[str, int | None]]:
     """The name and end of every token that was not revoked."""
     live = sa.select(tokens.c.name, tokens.c.expires_ms).where(tokens.c.revoked_ms.is_(None)).order_by(tokens.c.id)
     return [(row.name, row.expires_ms) for row in tx.all(live)]
+
+
+def check_pauses(machine: Machine) -> Finding:
+    try:
+        with open_stored(_impatient(machine.settings)) as database:
+            found = database.direct(_pauses)
+    except Exception as error:
+        if known_error(error) is None:
+            raise
+        return Finding("pauses", "ok", "Not looked at, since there is no database to read.")
+    if not found:
+        return Finding("pauses", "ok", "No agent is paused.")
+    told = "; ".join(sentence_of(said).removesuffix(".") for said in found)
+    return Finding("pauses", "note", f"{told}.", "rookery pause --list shows all, rookery resume takes one back")
+
+
+def _pauses(tx: Tx) -> list[str]:
+    """A sentence for each pause of every tenant; none in a database that is older than pauses."""
+    if "pauses" not in sa.inspect(tx.connection).get_table_names():
+        return []
+    tenants = [row.tenant for row in tx.all(sa.select(pauses.c.tenant).distinct().order_by(pauses.c.tenant))]
+    return [pause.said for tenant in tenants for pause in Pauses(tx, tenant).all()]
 
 
 def check_sealing(machine: Machine) -> Finding:

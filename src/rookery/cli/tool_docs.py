@@ -68,7 +68,7 @@ def _roles(tool: Tool) -> list[str]:
 
 
 def _agents(tool: Tool) -> str:
-    if tool.principals == "people":
+    if tool.principals != "any":
         return "never"
     if tool.tier == "privileged":
         return "by a grant, or named in the agent's own list"

@@ -4,10 +4,15 @@ import os
 import shlex
 import shutil
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from rookery.cli.options import home_option
+
+if TYPE_CHECKING:
+    from rookery.app import Platform
+    from rookery.settings import Settings
 
 
 @click.command()
@@ -34,17 +39,39 @@ def up(host: str | None, port: int | None, auth: str | None, role: str | None, h
     from rookery.settings import load_settings
 
     settings = load_settings(home, host=host, port=port, auth_mode=auth, role=role)
-    serve(settings, make_platform, lambda port: click.echo(announcement(settings.host, port, settings.home)))
+    made: list[Platform] = []
+
+    def make(chosen: "Settings") -> "Platform":
+        made.append(make_platform(chosen))
+        return made[-1]
+
+    async def announce(port: int) -> None:
+        click.echo(announcement(settings.host, port, settings.home, await _sign_in_link(made[0], port)))
+
+    serve(settings, make, announce)
     click.echo("Stopped.")
 
 
-def announcement(host: str, port: int, home: str) -> str:
+async def _sign_in_link(platform: "Platform", port: int) -> str | None:
+    """The first link to the console; None for a server that an agent's session or another user has started."""
+    from rookery.cli.login import sign_in_address
+    from rookery.core.errors import PermissionDenied
+
+    try:
+        return await sign_in_address(platform, port)
+    except PermissionDenied:
+        return None
+
+
+def announcement(host: str, port: int, home: str, sign_in: str | None) -> str:
     """What the terminal shows once every door is open."""
     shown = f"[{host}]" if ":" in host else host
     command = f"{_home_prefix(home)}{_program()}"
+    console = f"{command} login" if sign_in is None else f"{sign_in}   (works once; then: {command} login)"
     return "\n".join(
         [
             f"Rookery listens on http://{shown}:{port}",
+            f"  open the console  {console}",
             f"  home              {home}",
             f"  connect an agent  {command} connect claude   (or codex, gemini, opencode, cursor, vscode)",
             f"  see its tools     {command} tools",

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from rookery.cli.options import ListByDefault, given, managing
-from rookery.cli.session import actor_of, call_as_owner, call_tool, flags_of, opened, owner_flags
+from rookery.cli.session import call_as_owner, call_tool, flags_of, owner_flags
 from rookery.cli.show import fields, listing
 
 LINE = ["id", "status", "branch_name", "description"]
@@ -31,8 +31,20 @@ def list_(status: str | None, limit: int | None, home: str | None, as_json: bool
 @click.argument("task")
 @managing
 def show(task: str, home: str | None, as_json: bool) -> None:
-    """Show a task: how far it is, its branch, and how it ended."""
-    fields(call_as_owner(home, "get_work_task", {"task_id": task}), as_json=as_json)
+    """Show a task: how far it is, its branch, what it proposes, and how it ended."""
+    shown = call_as_owner(home, "get_work_task", {"task_id": task})
+    if not as_json and (proposed := shown["pull_request"]):
+        shown["pull_request"] = _proposed(proposed)
+    fields(shown, as_json=as_json)
+
+
+def _proposed(record: dict[str, Any]) -> str:
+    """A pull request in a line."""
+    said = [f"{record['commits']} commits to {record['base_branch'] or record['base']}"]
+    if "changed_files" in record:
+        said.append(f"+{record['added']} -{record['deleted']} in {record['changed_files']} files")
+        said.append(f"risk {record['risk']} ({record['risk_level']}): {'; '.join(record['risk_reasons'])}")
+    return ", ".join([*said, *([record["unmeasured"]] if "unmeasured" in record else [])])
 
 
 @work.command()
@@ -89,11 +101,6 @@ def settings(
 
 
 def _configure(home: str | None, project: str | None, arguments: dict[str, Any]) -> dict[str, Any]:
-    import asyncio
-
     from rookery.domains.work.project_settings import configure_work
 
-    flags = owner_flags(home, project)
-    with opened(flags) as platform:
-        actor = actor_of(platform, {"source": "cli", **flags})
-        return asyncio.run(platform.calls.run(actor, configure_work, arguments)).structured
+    return call_as_owner(home, configure_work, arguments, project=project)
