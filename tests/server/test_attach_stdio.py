@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from rookery.app import make_platform
 from rookery.identity.resolve import Binding
+from rookery.identity.sightings import agent_sightings
 from rookery.identity.store import IdentityStore
 from rookery.relay import SESSION_KEY
 from rookery.sessions.store import NewSession, SessionRows
@@ -39,6 +41,11 @@ class Sessions:
 
     def end(self, session_id: str) -> None:
         self._platform.database.direct(lambda tx: SessionRows(tx, "default").end(session_id), write=True)
+
+    def seen(self) -> int:
+        """How many agents have come to a door."""
+        counted = sa.select(sa.func.count()).select_from(agent_sightings)
+        return self._platform.database.direct(lambda tx: tx.scalar(counted))
 
     def close(self) -> None:
         self._platform.close()
@@ -125,6 +132,19 @@ def test_a_session_of_another_tenant_stays_in_it(
     theirs = shared.session("--attach", direct=direct).call("list_agents")["agents"]
     assert {agent["id"] for agent in ours} & {agent["id"] for agent in theirs} == set()
     assert [agent["name"] for agent in theirs] == ["default"]
+
+
+def test_an_agent_that_the_platform_runs_is_not_noted_as_a_client_that_came(place: Place, direct: bool) -> None:
+    place.server()
+    sessions = Sessions(place.home)
+    place.env[SESSION_KEY] = sessions.open()[1]
+    attached = place.session("--attach", direct=direct)
+    assert attached.call("ping")["status"] == "pong"
+    assert (attached.end()[0], sessions.seen()) == (0, 0)
+    client = place.session(direct=direct)
+    assert client.call("save_note", text="here") == {"done": "here"}
+    assert (client.end()[0], sessions.seen()) == (0, 1)
+    sessions.close()
 
 
 def test_the_key_stands_in_no_log_and_no_command_line(shared: Place, sessions: Sessions, with_key: Any) -> None:

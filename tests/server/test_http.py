@@ -76,21 +76,22 @@ def test_health_is_a_word(living: tuple[Place, Up]) -> None:
     assert headers["content-type"] == "application/json"
 
 
-def test_the_start_page_says_what_runs_and_how_to_go_on(living: tuple[Place, Up]) -> None:
+def test_whoever_comes_without_a_session_is_told_how_to_sign_in_and_nothing_else(living: tuple[Place, Up]) -> None:
     status, headers, body = living[1].ask("/")
-    assert status == 200
-    assert headers["content-type"] == "text/html; charset=utf-8"
-    assert f"Version {__version__}" in body
-    assert "rookery connect claude" in body
+    assert (status, headers["location"], body) == (303, "/sign-in", "")
+    status, headers, body = living[1].ask("/sign-in")
+    assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "rookery login" in body
+    assert __version__ not in body
 
 
-def test_the_start_page_loads_nothing_and_cannot_be_framed(living: tuple[Place, Up]) -> None:
-    _, headers, body = living[1].ask("/")
+def test_the_page_loads_nothing_of_others_and_cannot_be_framed(living: tuple[Place, Up]) -> None:
+    _, headers, body = living[1].ask("/sign-in")
     policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
-    assert policy == {"default-src": "'none'", "style-src": "'unsafe-inline'", "frame-ancestors": "'none'"}
+    assert (policy["default-src"], policy["script-src"], policy["style-src"]) == ("'none'", "'self'", "'self'")
+    assert policy["frame-ancestors"] == "'none'"
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
-    assert re.findall(r"""(?:https?:)?//[^\s"'<]+|<script|@import|url\(|\bsrc=|\bhref=""", body) == []
+    assert re.findall(r"""(?:https?:)//[^\s"'<]+|@import|url\(|\bon[a-z]+=|\bstyle=""", body) == []
 
 
 def test_the_metrics_tell_of_the_calls_of_other_doors(living: tuple[Place, Up]) -> None:
@@ -109,7 +110,7 @@ def test_an_unknown_path_is_not_found(living: tuple[Place, Up], path: str) -> No
     assert len(body) < 100
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics"])
+@pytest.mark.parametrize("path", ["/sign-in", "/healthz", "/metrics"])
 def test_every_page_is_only_for_reading(living: tuple[Place, Up], path: str) -> None:
     assert living[1].ask(path, "POST")[0] == 405
     assert living[1].ask(path, "HEAD")[0] == 200

@@ -11,6 +11,7 @@ import pytest
 from rookery.app import Platform, make_platform
 from rookery.core.ids import new_id
 from rookery.identity.resolve import Binding
+from rookery.lifecycle.pausing import pause_agents, resume_agents
 from rookery.settings import Settings
 from tests.server import trials
 from tests.server.conftest import Place
@@ -201,3 +202,22 @@ async def test_sessions_of_different_scope_never_see_each_others_tools(living: P
             listed, answer = client.answers_to([asked[name], tried[name]])
             assert {tool["name"] for tool in listed["result"]["tools"]} == expected[name]
             assert answer["result"]["isError"] is ("measure_text" not in expected[name])
+
+
+async def test_a_pause_reaches_the_sessions_that_are_open_and_so_does_the_resume(
+    living: Place, owner: Owner, ada: str, bob: str
+) -> None:
+    for name in (ada, bob):
+        await owner.call("update_agent", agent=name, permissions=["ping", "save_note"])
+    held, other = (living.session("--agent", name) for name in (ada, bob))
+    for client in (held, other):
+        assert client.tool_names() == {"ping", "save_note"}
+    await owner.platform.calls.run(owner.actor, pause_agents, {"agent": ada, "reason": "stop"})
+    assert held.next()["method"] == CHANGED
+    assert held.tool_names() == {"ping"}
+    assert "was paused by owner: stop" in str(held.request("tools/call", name="save_note", arguments={"text": "no"}))
+    assert other.call("save_note", text="still") == {"done": "still"}
+    await owner.platform.calls.run(owner.actor, resume_agents, {"agent": ada})
+    assert held.next()["method"] == CHANGED
+    assert held.tool_names() == {"ping", "save_note"}
+    assert other.silent(QUIET_S)

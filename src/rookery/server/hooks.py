@@ -32,15 +32,22 @@ PAGE_HEADERS = {
 }
 
 
-def hook_routes(platform: "Platform") -> list[Route]:
-    """The addresses of every hook."""
+Visitor = Callable[[Request], Awaitable[str | None]]
+
+
+async def nobody(request: Request) -> str | None:
+    """Takes no browser for one that is signed in."""
+
+
+def hook_routes(platform: "Platform", visitor: Visitor = nobody) -> list[Route]:
+    """The addresses of every hook. `visitor` says of which tenant's console a browser is signed in, or None."""
     return [
-        Route(f"{HOOKS}{hook.pattern}", _endpoint(platform, hook), methods=list(hook.methods))
+        Route(f"{HOOKS}{hook.pattern}", _endpoint(platform, hook, visitor), methods=list(hook.methods))
         for hook in platform.hooks
     ]
 
 
-def _endpoint(platform: "Platform", hook: Hook) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(platform: "Platform", hook: Hook, visitor: Visitor) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
             async with asyncio.timeout(BODY_S):
@@ -54,7 +61,8 @@ def _endpoint(platform: "Platform", hook: Hook) -> Callable[[Request], Awaitable
         # A HEAD is a GET of which only the head is wanted.
         method = "GET" if request.method == "HEAD" else request.method
         try:
-            told = await hook.handler(platform.calls, HookRequest(path, headers, body, method))
+            console_of = await visitor(request) if "GET" in hook.methods else None
+            told = await hook.handler(platform.calls, HookRequest(path, headers, body, method, console_of))
         except RookeryError as error:
             told = _refused(hook, 503 if error.retryable else 400, error.message)
         except Exception:

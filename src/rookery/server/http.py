@@ -1,15 +1,14 @@
-"""The HTTP side of the server: the MCP endpoint, health, metrics, a start page."""
+"""The HTTP side of the server: the MCP endpoint, health, metrics, the console."""
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from rookery import __version__
 from rookery.core.errors import RookeryError, Unauthorized
 from rookery.server.a2a import a2a_routes
 from rookery.server.api import Api
@@ -27,38 +26,6 @@ if TYPE_CHECKING:
     from rookery.app import Platform
 
 READY_S = 2.0
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Rookery</title>
-<style>
-:root {{ color-scheme: light dark; font: 16px/1.6 system-ui, sans-serif; }}
-body {{ max-width: 42rem; margin: 4rem auto; padding: 0 1.5rem; }}
-code {{ font: 0.95em ui-monospace, monospace; padding: 0.1em 0.3em; border-radius: 4px; background: #8882; }}
-dt {{ font-weight: 600; margin-top: 1rem; }} dd {{ margin: 0; }}
-</style>
-</head>
-<body>
-<h1>Rookery</h1>
-<p>Version {version} is running.</p>
-<dl>
-<dt>Connect an agent</dt>
-<dd><code>rookery connect claude</code> (or codex, gemini, opencode, cursor, vscode)</dd>
-<dt>See what it may do</dt>
-<dd><code>rookery tools</code> and <code>rookery explain ping</code></dd>
-<dt>Look after the server</dt>
-<dd><code>rookery doctor</code></dd>
-</dl>
-</body>
-</html>
-"""
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
 
 
 class WebApp:
@@ -72,25 +39,28 @@ class WebApp:
         path = platform.settings.http_path
         self._paths = frozenset({path, f"{path}/"}) if endpoint is not None else frozenset[str]()
         self._api = Api(platform, authenticator)
+        self._console = platform.console()
         well_known = "/.well-known/oauth-protected-resource"
         self._pages = Starlette(
             routes=[
-                Route("/", self._start_page),
                 Route("/healthz", self._healthz),
                 Route("/readyz", self._readyz),
                 Route("/metrics", self._metrics),
                 Route(well_known, self._protected_resource, methods=["GET", "OPTIONS"]),
                 Route(well_known + path, self._protected_resource, methods=["GET", "OPTIONS"]),
                 *attestation_routes(platform),
-                *hook_routes(platform),
+                *hook_routes(platform, self._console.visitor),
                 *a2a_routes(platform, authenticator),
                 *self._api.routes(),
-            ]
+                *self._console.routes(),
+            ],
+            exception_handlers={HTTPException: self._console.unknown},
         )
 
     async def close(self) -> None:
         """End what clients keep open."""
         await self._api.close()
+        await self._console.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -107,9 +77,6 @@ class WebApp:
             await send_refusal(send, refusal)
             return
         await self._pages(scope, receive, send)
-
-    async def _start_page(self, request: Request) -> Response:
-        return HTMLResponse(PAGE.format(version=escape(__version__)), headers=HEADERS)
 
     async def _healthz(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"})

@@ -15,8 +15,10 @@ from mcp.server.subscriptions import (
 
 from rookery.core.errors import RookeryError
 from rookery.core.events import Event
+from rookery.identity.live_sessions import FACT, LiveSession, LiveSessions
 from rookery.identity.tables import EPOCH
 from rookery.server.session import LISTINGS, Listing, Session
+from rookery.server.sightings import Sightings
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession
@@ -45,6 +47,7 @@ class Hub:
 
     def __init__(self, platform: "Platform") -> None:
         self.sessions: set[Session] = set()
+        self.sightings = Sightings(platform)
         self._platform = platform
         self._again: set[Session] = set()
         """Those who could not be looked up when rights had changed."""
@@ -52,6 +55,8 @@ class Hub:
         # A dict for its order: what is published again before it was told is told once.
         self._heard_of: dict[tuple[str, str, str | None], None] = {}
         self._unsubscribe = platform.events.subscribe(self._heard)
+        known: LiveSessions | None = platform.calls.facts.get(FACT)
+        self._forget = known.add(self._live) if known is not None else None
         self._task = asyncio.create_task(self._watch())
 
     def join(self, session: Session) -> None:
@@ -64,6 +69,10 @@ class Hub:
         session.present -= 1
         if session.present <= 0:
             self.sessions.discard(session)
+
+    def _live(self) -> list[LiveSession]:
+        """Those who are here now. Asked from other threads too, so it takes one look at the set."""
+        return [each.shown for each in tuple(self.sessions)]
 
     def _heard(self, event: Event) -> None:
         if event.name in PUBLISHED or event.name == "ResourceUpdated":
@@ -146,9 +155,12 @@ class Hub:
 
     async def close(self) -> None:
         self._unsubscribe()
+        if self._forget is not None:
+            self._forget()
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
+        await self.sightings.settle()
         for session in self.sessions:
             if session.announcing is not None:
                 session.announcing.cancel()

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from rookery.around.logs import configure_logs
 from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError
 from rookery.db.server_lock import server_lock
+from rookery.engine.orchestrator import Orchestrator
 from rookery.ledger.rates import take_rates
 from rookery.server.address import published_port
 from rookery.server.auth import make_authenticator
@@ -35,10 +36,11 @@ if TYPE_CHECKING:
 GRACE_S = 1
 # Longer than the minute for which proxies keep theirs.
 KEEP_ALIVE_S = 75
+Announce = Callable[[int], Awaitable[None] | None]
 ONE_SERVER = "stop it first, or set ROOKERY_HOME to another folder"
 
 
-def serve(settings: Settings, make_platform: "Callable[[Settings], Platform]", announce: Callable[[int], None]) -> None:
+def serve(settings: Settings, make_platform: "Callable[[Settings], Platform]", announce: Announce) -> None:
     """Serve until a signal ends it. `announce` is told the port once every door is open."""
     os.makedirs(settings.home, mode=0o700, exist_ok=True)
     with server_lock(settings.home, hint=ONE_SERVER), contextlib.closing(_bind(settings)) as listener:
@@ -79,7 +81,7 @@ class _Http(uvicorn.Server):
         yield
 
 
-async def _serve(platform: "Platform", listener: socket.socket, announce: Callable[[int], None]) -> None:
+async def _serve(platform: "Platform", listener: socket.socket, announce: Announce) -> None:
     server = make_server(platform)
     hub = Hub(platform)
     authenticator = make_authenticator(platform.settings)
@@ -93,17 +95,21 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     # Elsewhere, if the role is that of a server alone.
     works = [Work(platform)] if platform.settings.role == "all" else []
+    orchestrator = Orchestrator(platform) if platform.settings.orchestrator else None
     serving = asyncio.create_task(http.serve(sockets=[listener]))
     while not http.started and not serving.done():
         await asyncio.sleep(0.005)
     if http.started:
         settle_memory()
-        announce(listener.getsockname()[1])
+        told = announce(listener.getsockname()[1])
+        if told is not None:
+            await told
         sys.stdout.flush()
     stopping = asyncio.create_task(stop.wait())
     try:
         # Without its worker the server would accept what is never done.
         over = (serving, stopping, *(work.ended for work in works))
+        over += () if orchestrator is None else (orchestrator.ended,)
         await asyncio.wait(over, return_when=asyncio.FIRST_COMPLETED)
         # Streams that clients keep open would keep uvicorn waiting; calls get a moment to finish.
         if endpoint is not None:
@@ -113,11 +119,15 @@ async def _serve(platform: "Platform", listener: socket.socket, announce: Callab
         await serving
     finally:
         stopping.cancel()
+        if orchestrator is not None:
+            await orchestrator.stop()
         for work in works:
             await work.end()
         await door.close()
         await hub.close()
         await authenticator.close()
+    if orchestrator is not None:
+        orchestrator.check()
     for work in works:
         work.check()
 

@@ -23,6 +23,7 @@ async def serve_session(
     """Answer until the client ends; every call that has come in is answered first, unless nobody is left to read."""
     wire = Wire(reader, writer, platform.settings.max_line_bytes, lambda: has_gone(writer))
     hub.join(session)
+    await hub.sightings.note(session)
     try:
         options = await init_options(server, session)
         # The dual-era loop passes every message through one more queue; a client that shakes hands needs none of it.

@@ -17,7 +17,9 @@ from rookery.core.ids import new_id
 from rookery.core.prompt import Prompt
 from rookery.core.resource import Resource
 from rookery.core.tool import Tool
+from rookery.identity.live_sessions import LiveSession
 from rookery.identity.resolve import Binding, Resolved
+from rookery.identity.store import now_ms
 from rookery.identity.tables import EPOCH
 from rookery.server.asking import Ctx
 from rookery.server.door import ClientDoor
@@ -56,6 +58,7 @@ class Session:
         "news",
         "platform",
         "present",
+        "since_ms",
         "streamed",
         "streams",
         "subscribed",
@@ -85,6 +88,7 @@ class Session:
         self.news: dict[ServerEvent, None] = {}
         """What the client has yet to be told, each once."""
         self.announcing: asyncio.Task[None] | None = None
+        self.since_ms = now_ms()
         self._resolved = resolved
         self._epoch: int = epoch
         self._listed: dict[Listing, list[Any]] = {}
@@ -105,6 +109,22 @@ class Session:
     @property
     def tenant(self) -> str:
         return self._resolved.actor.tenant
+
+    @property
+    def shown(self) -> LiveSession:
+        """What people are told of it."""
+        about = self.client.client_params if self.client is not None else None
+        program = f"{about.client_info.name} {about.client_info.version}"[:200] if about is not None else ""
+        actor = self._resolved.actor
+        return LiveSession(
+            id=self.id,
+            tenant=actor.tenant,
+            agent=actor.agent,
+            profile=actor.profile,
+            binding=self.binding,
+            since_ms=self.since_ms,
+            program=program,
+        )
 
     @property
     def principal(self) -> str:

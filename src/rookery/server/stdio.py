@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from rookery.around.logs import configure_logs
 from rookery.around.timing import configure_tracing
 from rookery.core.errors import ConfigurationError, RookeryError
+from rookery.files.pipes import owned_end
 from rookery.relay import complain, home_path
 from rookery.server.attach import open_launched
 from rookery.server.hub import Hub
@@ -83,8 +84,8 @@ async def _open_reader(fd: int) -> "asyncio.StreamReader | _FileReader":
     if not _is_stream(fd):
         return _FileReader(fd)
     reader = asyncio.StreamReader(limit=1 << 20)
-    pipe = os.fdopen(fd, "rb", buffering=0)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    protocol = asyncio.StreamReaderProtocol(reader)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, owned_end(fd, "rb"))
     return reader
 
 
@@ -92,8 +93,7 @@ async def _open_writer(fd: int) -> "asyncio.StreamWriter | _FileWriter":
     if not _is_stream(fd):
         return _FileWriter(fd)
     loop = asyncio.get_running_loop()
-    pipe = os.fdopen(fd, "wb", buffering=0)
-    transport, protocol = await loop.connect_write_pipe(_Pipe, pipe)
+    transport, protocol = await loop.connect_write_pipe(_Pipe, owned_end(fd, "wb"))
     return asyncio.StreamWriter(transport, protocol, None, loop)
 
 

@@ -44,7 +44,7 @@ class Site:
 
     def client(self, token: str | None = None) -> httpx2.AsyncClient:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=LIMIT_S)
+        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=LIMIT_S, verify=False)
 
 
 class Sent:

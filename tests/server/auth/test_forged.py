@@ -45,7 +45,9 @@ HEADERS = st.fixed_dictionaries(
 )
 CLAIM_NAMES = st.sampled_from([*claims(), "nbf", "tid", "scp", "permissions", "azp", "resource"])
 CLAIMS = st.dictionaries(CLAIM_NAMES, JSON, max_size=3).map(lambda changes: claims() | changes)
-MANY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @pytest.fixture(params=["local", "jwt", "oauth"])

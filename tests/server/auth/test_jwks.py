@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from rookery.server.auth.jwks import MAX_AGE_S, MOST_BYTES, Keys
+from rookery.server.auth.fetching import MOST_BYTES
+from rookery.server.auth.jwks import MAX_AGE_S, Keys
 from rookery.server.auth.oauth import OAuthTokens
 from tests.server.auth.issuer import (
     Clock,

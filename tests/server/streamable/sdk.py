@@ -33,7 +33,7 @@ async def connect(web: Web, token: str | None, mode: Any, **more: Any) -> AsyncI
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     with anyio.fail_after(PATIENCE_S):
         async with (
-            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENCE_S) as http,
+            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENCE_S, verify=False) as http,
             Client(
                 streamable_http_client(f"{web.url}/mcp", http_client=http),
                 mode=mode,

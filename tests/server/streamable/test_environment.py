@@ -41,8 +41,8 @@ async def status(web: Web, token: str | None = None) -> int:
 
 @pytest.mark.parametrize("name", ["MCP_HTTP_PATH", "MCP_HTTP_ENDPOINT_PATH"])
 async def test_the_path_of_the_endpoint(tmp_path: Path, name: str) -> None:
-    async with served(tmp_path, MCP_AUTH_MODE="none", **{name: "/agents/mcp"}) as web:
-        for path, expected in {"/agents/mcp": 200, "/agents/mcp/": 200, "/mcp": 404, "/agents": 404}.items():
+    async with served(tmp_path, MCP_AUTH_MODE="none", **{name: "/doors/mcp"}) as web:
+        for path, expected in {"/doors/mcp": 200, "/doors/mcp/": 200, "/mcp": 404, "/doors": 404}.items():
             answer = await web.http.post(path, json=initialize(), headers=head())
             assert answer.status_code == expected, path
 

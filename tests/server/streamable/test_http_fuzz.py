@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from tests.server.streamable.raw import Answer, Raw, request, usual
 from tests.server.streamable.web import LEGACY, MODERN, Web, call, modern
 
-MANY = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(
+    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 PING = json.dumps(call("ping")).encode()
 MODERN_PING, MODERN_HEADERS = modern("tools/call", name="ping", arguments={})
 

@@ -13,7 +13,7 @@ from tests.server.streamable.raw import Raw, request
 from tests.server.streamable.web import Web, head
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
-OPEN_PAGES = ["/mcp", "/", "/healthz", "/readyz"]
+OPEN_PAGES = ["/mcp", "/sign-in", "/healthz", "/readyz"]
 
 
 def names_no_tool(web: Web, answer: httpx2.Response) -> bool:

@@ -34,7 +34,7 @@ class Web:
         self.endpoint = endpoint
         self.hub = hub
         self.url = f"http://127.0.0.1:{port}"
-        self.http = httpx2.AsyncClient(base_url=self.url, timeout=PATIENCE_S, trust_env=False)
+        self.http = httpx2.AsyncClient(base_url=self.url, timeout=PATIENCE_S, trust_env=False, verify=False)
 
     @property
     def platform(self) -> Platform:

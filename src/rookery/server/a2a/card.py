@@ -53,7 +53,7 @@ def _card(platform: "Platform", base: str, endpoint: str, taker: Taker, name: st
         description=ABOUT,
         version=__version__,
         provider=AgentProvider(organization="Rookery", url=base),
-        documentation_url=f"{base}/",
+        documentation_url=f"{base}/api/openapi.json",
         supported_interfaces=[
             AgentInterface(url=endpoint, protocol_binding="JSONRPC", protocol_version=version) for version in VERSIONS
         ],

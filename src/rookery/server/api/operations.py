@@ -39,6 +39,7 @@ OPERATIONS = (
     Operation("POST", "/api/sessions/{session_id}/interrupt", "interrupt_session", 202),
     Operation("GET", "/api/session-stats", "get_session_stats"),
     Operation("GET", "/api/asks", "list_asks"),
+    Operation("POST", "/api/intake", "submit_requests", 201),
 )
 
 

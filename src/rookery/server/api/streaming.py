@@ -2,11 +2,10 @@
 
 import asyncio
 import contextlib
-import json
 import re
 import time
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,12 +14,14 @@ from starlette.types import Receive, Scope, Send
 from rookery.core.decide import decide
 from rookery.core.errors import Conflict, PermissionDenied, RookeryError, ServiceUnavailable, ValidationFailed
 from rookery.identity.tables import EPOCH
-from rookery.server.api.admission import Door, answered
 from rookery.server.session import Session
 from rookery.server.streamable.answers import encode
 from rookery.sessions.log import SessionLog
 from rookery.sessions.store import SessionRows
 from rookery.sessions.writing import Kept
+
+if TYPE_CHECKING:
+    from rookery.app import Platform
 
 PING = b": ping\n\n"
 PING_S = 15.0
@@ -38,36 +39,34 @@ _HEADERS = [
 ]
 
 
+Coming = AsyncGenerator[Sequence[Kept]]
+Framing = Callable[[dict[str, Any], int, Coming], AsyncGenerator[bytes]]
+"""Makes what is sent: of how the session stands, the number of the last event seen, and the events that come."""
+
+
 class Streams:
-    """All streams of one server."""
+    """All streams of one server to one kind of reader."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, platform: "Platform") -> None:
+        self._platform = platform
         self._open: set[asyncio.Task[Any]] = set()
-        self.follow = answered(door, self._follow)
 
-    async def _follow(self, request: Request) -> Response:
-        """Check everything that can be wrong, then stream."""
-        session, until = await self._door.lasting(request)
-        actor = await session.actor()
-        parts = await self._door.platform.calls.read(actor, f"session://{request.path_params['session_id']}")
-        shown: dict[str, Any] = json.loads(parts[0].text)
-        after = _after(request, shown["id"], shown["event_count"])
+    def stream(
+        self, session: Session, shown: dict[str, Any], last: str, until: float | None, framing: Framing
+    ) -> Response:
+        """The events of the session `shown` after that of the id `last`, for whoever `session` is, until that time."""
+        after = _after(last, shown["id"], shown["event_count"])
         if len(self._open) >= MOST:
             raise ServiceUnavailable(f"{MOST} streams are open already", hint="close some")
-        return _Stream(self, session, shown, after, until)
+        return _Stream(self, session, shown["id"], until, framing(shown, after, self._coming(session, shown, after)))
 
-    async def frames(self, session: Session, shown: dict[str, Any], after: int) -> AsyncGenerator[bytes]:
-        """What is sent: the state of things, then each event with its number."""
-        log: SessionLog = self._door.platform.calls.facts["sessions"].log
-        yield _frame("snapshot", {**shown, "cursor": f"{shown['id']}:{after}"})
-        async with contextlib.aclosing(log.follow(session.tenant, shown["id"], after)) as following:
-            async for events in following:
-                yield _frames(shown["id"], events)
+    def _coming(self, session: Session, shown: dict[str, Any], after: int) -> Coming:
+        log: SessionLog = self._platform.calls.facts["sessions"].log
+        return log.follow(session.tenant, shown["id"], after)
 
     async def still_there(self, session: Session, session_id: str) -> None:
         """Raise if whoever reads may not any more."""
-        actor, platform = await session.actor(), self._door.platform
+        actor, platform = await session.actor(), self._platform
         if decide(actor, platform.registry.require(RIGHT)).outcome != "allow":
             raise PermissionDenied("the right to see sessions was taken away")
         row = await platform.database.read(lambda tx: SessionRows(tx, actor.tenant, actor.closed).of(session_id))
@@ -77,7 +76,7 @@ class Streams:
     @property
     def epoch(self) -> int:
         """Changes whenever rights do."""
-        return self._door.platform.database.epoch(EPOCH)
+        return self._platform.database.epoch(EPOCH)
 
     @contextlib.contextmanager
     def counted(self) -> Any:
@@ -102,17 +101,23 @@ class _Stream(Response):
     """One stream to one client."""
 
     def __init__(
-        self, streams: Streams, session: Session, shown: dict[str, Any], after: int, until: float | None
+        self,
+        streams: Streams,
+        session: Session,
+        session_id: str,
+        until: float | None,
+        frames: AsyncGenerator[bytes],
     ) -> None:
         super().__init__()
+        self.raw_headers = list(_HEADERS)
         self._until = until
         self._streams = streams
         self._session = session
-        self._shown = shown
-        self._after = after
+        self._session_id = session_id
+        self._frames = frames
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         pumping = asyncio.create_task(self._pump(send))
         gone = asyncio.create_task(_until_gone(receive))
         try:
@@ -128,7 +133,7 @@ class _Stream(Response):
 
     async def _pump(self, send: Send) -> None:
         epoch = self._streams.epoch
-        frames = self._streams.frames(self._session, self._shown, self._after)
+        frames = self._frames
         with self._streams.counted(), contextlib.suppress(TimeoutError, RookeryError):
             async with contextlib.aclosing(frames):
                 coming: asyncio.Task[bytes] = asyncio.create_task(_next(frames))
@@ -137,7 +142,7 @@ class _Stream(Response):
                         done, _ = await asyncio.wait([coming], timeout=self._patience())
                         if epoch != self._streams.epoch or self._session.outdated:
                             epoch = self._streams.epoch
-                            await self._streams.still_there(self._session, self._shown["id"])
+                            await self._streams.still_there(self._session, self._session_id)
                         async with asyncio.timeout(PATIENCE_S):
                             part = coming.result() if done else PING
                             await send({"type": "http.response.body", "body": part, "more_body": True})
@@ -166,9 +171,13 @@ async def _until_gone(receive: Receive) -> None:
         pass
 
 
-def _after(request: Request, session_id: str, count: int) -> int:
-    """The number of the last event that the client has seen. `Last-Event-ID` is what browsers send by themselves."""
-    last = request.headers.get("last-event-id") or request.query_params.get("after") or ""
+def last_seen(request: Request) -> str:
+    """The id of the last event that the client has seen. `Last-Event-ID` is what browsers send by themselves."""
+    return request.headers.get("last-event-id") or request.query_params.get("after") or ""
+
+
+def _after(last: str, session_id: str, count: int) -> int:
+    """The number of that event; 0 if none was seen."""
     if not last:
         return 0
     found = _ID.fullmatch(last)
@@ -179,6 +188,14 @@ def _after(request: Request, session_id: str, count: int) -> int:
     if int(found[2]) > count:
         raise Conflict("there is no such event yet", hint="leave Last-Event-ID out to see all")
     return int(found[2])
+
+
+async def as_json(shown: dict[str, Any], after: int, coming: Coming) -> AsyncGenerator[bytes]:
+    """For programs: the state of things, then each event with its number."""
+    yield _frame("snapshot", {**shown, "cursor": f"{shown['id']}:{after}"})
+    async with contextlib.aclosing(coming):
+        async for events in coming:
+            yield _frames(shown["id"], events)
 
 
 def _frames(session_id: str, events: Sequence[Kept]) -> bytes:

@@ -23,7 +23,7 @@ def refuse(message: str, hint: str = "get a new token from its issuer") -> NoRet
 
 def identity_of(claims: Claims, settings: Settings, now: float) -> TokenIdentity:
     """Who the token speaks for. Refused: one that is over, early, for others, or does not say enough."""
-    expires = _check_times(claims, now)
+    expires = check_times(claims, now)
     _check_issuer(claims, settings)
     _check_audience(claims, settings)
     client = _first(claims, CLIENT)
@@ -42,7 +42,7 @@ def identity_of(claims: Claims, settings: Settings, now: float) -> TokenIdentity
     )
 
 
-def _check_times(claims: Claims, now: float) -> float:
+def check_times(claims: Claims, now: float) -> float:
     """The time from which the token is over, the leeway for clocks that differ included."""
     expires, begins, issued = (_moment(claims, name) for name in ("exp", "nbf", "iat"))
     if expires is None:

@@ -6,18 +6,15 @@ import logging
 import time
 from collections.abc import Callable
 from typing import Any, cast
-from urllib.parse import urlsplit
 
-import httpx2
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from rookery.settings.addresses import is_loopback
+from rookery.server.auth.fetching import fetch
 
 log = logging.getLogger("rookery.auth")
 
-MOST_BYTES = 512 * 1024
 MOST_KEYS = 100
 MAX_AGE_S = 600
 """A key that the issuer took away is forgotten after this long at the latest, if the issuer can be asked."""
@@ -110,22 +107,8 @@ def _reason(error: Exception) -> str:
 
 
 async def _download(address: str, timeout_s: float) -> list[dict[str, Any]]:
-    """The key entries at an address. Redirects are not followed: they would choose another issuer."""
-    local = is_loopback(urlsplit(address).hostname or "")
-    headers = {"Accept": "application/json, application/jwk-set+json", "Accept-Encoding": "identity"}
-    async with (
-        httpx2.AsyncClient(follow_redirects=False, timeout=timeout_s, trust_env=not local) as client,
-        client.stream("GET", address, headers=headers) as answer,
-    ):
-        if answer.status_code != 200:
-            raise ValueError(f"status {answer.status_code}")
-        body = bytearray()
-        # Raw, so that a packed answer cannot unfold into more than was counted.
-        async for chunk in answer.aiter_raw():
-            body += chunk
-            if len(body) > MOST_BYTES:
-                raise ValueError(f"more than {MOST_BYTES} bytes")
-    return _entries(bytes(body))
+    """The key entries at an address."""
+    return _entries(await fetch(address, timeout_s, "application/json, application/jwk-set+json"))
 
 
 def _entries(body: bytes) -> list[dict[str, Any]]:

@@ -39,4 +39,5 @@ class Identities:
         except RookeryError:
             self._known.pop(credential.key, None)
             raise
+        await self._hub.sightings.note(session)
         return session
