@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     code,
+    console,
     decide,
     http_calls,
     http_load,
@@ -17,6 +18,7 @@ from benchmarks import (
     jobs,
     machine,
     memory,
+    orchestrator,
     remember,
     report,
     retrieval,
@@ -43,6 +45,8 @@ GROUPS = {
     "jobs": jobs.run,
     "code": code.run,
     "sessions": sessions.run,
+    "orchestrator": orchestrator.run,
+    "console": console.run,
 }
 OUTPUT = ROOT / "build" / "bench"
 
