@@ -1,8 +1,8 @@
 # Everything a newcomer types; `make` alone lists it. Needs make and Python 3.11 or newer.
 
 PYTHON ?= python3
-# More than there are cores: for a third of its time a process of the run waits for something.
-WORKERS ?= 3
+# Twice as many as there are cores, on a small machine: for a third of its time a process of the run waits for something.
+WORKERS ?= 4
 ARGS ?=
 
 VENV := .venv
@@ -22,6 +22,8 @@ up: $(VENV)/.installed ## Install if needed, then start on 127.0.0.1:4242 (honou
 
 test: $(VENV)/.installed-dev ## Run the tests on SQLite and PostgreSQL (ARGS="-k name")
 	@scripts/postgres.sh
+	@scripts/chromium.sh >/dev/null
+	@$(BIN)/python scripts/assets.py --dev
 	-@$(BIN)/python -m tests.clients.install
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 

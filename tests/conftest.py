@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from rookery.db.threads import Stopped
 from rookery.server.loop import COLLECT_AT
 from tests.databases import PostgresDatabases, PostgresServer, PostgresUnavailable, roomy_folder
 
 pytest_plugins = ["tests.platform_fixtures"] if Path(__file__).with_name("platform_fixtures.py").exists() else []
+
+# Examples that come slowly say something about the machine, and nothing about what is tested.
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")
 
 SERVER = pytest.StashKey[PostgresServer]()
 SERVER_FOLDER = pytest.StashKey[Path]()

@@ -37,6 +37,7 @@ LAYERS = [
     {"sessions"},
     {"domains"},
     {"engine", "server", "runtimes"},
+    {"demo"},
     {"web", "cli"},
     {"plugins", "app"},
     {"testing"},

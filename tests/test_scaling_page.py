@@ -147,7 +147,11 @@ def test_the_page_leads_from_one_machine_to_several(reader: Reader) -> None:
     assert "applied: jobs" in reader.type(tables)
     reader.type(servers)
     for port in PORTS[1:]:
-        until(lambda port=port: (answer := reader.ask(port, "/readyz")) and answer.status_code == 200, reader.seen)
+        until(
+            lambda port=port: (answer := reader.ask(port, "/readyz")) and answer.status_code == 200,
+            reader.seen,
+            LIMIT_S,
+        )
     reader.type(workers)
     until(lambda: reader.seen.count("Rookery works for PostgreSQL") == 2, "two workers", LIMIT_S)
     reader.type(work)

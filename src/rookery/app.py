@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rookery.around import audit
 from rookery.around.approval import ApprovalGate
@@ -27,6 +27,8 @@ from rookery.domains.memory.file_notes import ProfileNotes
 from rookery.domains.memory.recalls import close_recalls
 from rookery.domains.tracker.binding import TrackerIssues
 from rookery.embedding.embedder import load_embedder, once
+from rookery.engine.project_changes import ProjectChanges
+from rookery.identity.live_sessions import FACT, LiveSessions
 from rookery.identity.resolve import Resolver
 from rookery.identity.store import DEFAULT_TENANT, IdentityStore
 from rookery.jobs.kinds import Kind
@@ -40,6 +42,9 @@ from rookery.sealing.key_table import refuse_other_key
 from rookery.sealing.keyring import load_keyring
 from rookery.sessions.manager import AgentSessions
 from rookery.settings import Settings
+
+if TYPE_CHECKING:
+    from rookery.web.console import Console
 
 
 @dataclass(slots=True)
@@ -56,6 +61,12 @@ class Platform:
     migrations: Mapping[str, Sequence[Migration]] = field(default_factory=dict[str, Sequence[Migration]])
     kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
     hooks: Sequence[Hook] = ()
+
+    def console(self) -> "Console":
+        """The pages for people, for a server to show. Loaded here: nothing but a server needs them."""
+        from rookery.web.console import Console
+
+        return Console(self)
 
     def close(self) -> None:
         """Finish what is under way and let go of the database."""
@@ -127,9 +138,12 @@ def make_platform(
         "hide_keys": settings.memory_hide_keys,
         "embedder": once(load_embedder),
         "settings": settings,
+        "kinds": domains.kinds,
         "budgets": budgets,
         "resolver": resolver,
         "ledger": ledger_of(settings, database),
+        "changes": ProjectChanges(database),
+        FACT: LiveSessions(),
     }
     calls = Calls(
         domains.registry,

@@ -30,7 +30,9 @@ def index() -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.lists(WORDS, min_size=20, max_size=60))
 def test_every_stem_is_the_one_that_the_index_has(index: sqlite3.Connection, words: list[str]) -> None:
     index.execute("DELETE FROM words")

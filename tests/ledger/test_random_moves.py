@@ -92,7 +92,9 @@ def move(books: Books, model: Model, wallet: str, name: str, amount: int) -> Non
 
 
 # The books may be those of the examples before: each has a wallet of its own.
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(moves=MOVES)
 def test_the_ledger_agrees_with_four_numbers(books: Books, moves: list[tuple[str, int]]) -> None:
     model, wallet = Model(), new_id("wal")
