@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, Protocol
 
+from rookery.core import ids
+
 START_S = 1_700_006_400.0
 """When every history begins: the first moment of a day long ago, so that no file is older than what happens."""
 LONGEST_S = 30 * 86_400.0
@@ -141,6 +143,8 @@ def virtual_time(loop: VirtualLoop) -> Generator[None]:
         (secrets, "token_hex", lambda n=32: bits.randbytes(n).hex()),
         (socket, "gethostname", lambda: "simulated"),
         (os, "fsync", lambda fd: None),
+        # Ids follow from the seed too, not from what was made before.
+        (ids, "_last", 0),
     ]
     before = [(place, name, getattr(place, name)) for place, name, _ in changes]
     for place, name, value in changes:
