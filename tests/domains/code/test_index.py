@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,34 @@ def test_a_process_that_died_is_noticed_and_none_is_left_behind(tmp_path: Path, 
     for each in (pid, other._process.pid):  # pyright: ignore[reportPrivateUsage]
         with pytest.raises(ProcessLookupError):
             os.kill(each, 0)
+
+
+async def test_a_process_that_starts_while_its_caller_leaves_is_kept_for_the_next(tmp_path: Path) -> None:
+    workers = Workers()
+    begins, may_go_on = threading.Event(), threading.Event()
+    made: list[Worker] = []
+
+    def slowly() -> Worker:
+        begins.set()
+        may_go_on.wait()
+        made.append(Worker())
+        return made[0]
+
+    caller = asyncio.create_task(workers.begun(slowly))
+    try:
+        await asyncio.to_thread(begins.wait)
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+    finally:
+        may_go_on.set()
+    # The thread that starts it is waited for.
+    await asyncio.get_running_loop().shutdown_default_executor()
+    try:
+        assert workers.take() is made[0]
+    finally:
+        made[0].end()
+        workers.close()
 
 
 def test_a_process_has_nothing_of_our_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

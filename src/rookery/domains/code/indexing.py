@@ -113,7 +113,7 @@ class _Refresh:
             raise _reason(failures) from failures
 
     async def _read(self, chunks: Iterator[Chunk], found: Found, ready: "asyncio.Queue[Answer | None]") -> None:
-        worker = await asyncio.to_thread(self.trees.workers.take)
+        worker = await self.trees.workers.begun(self.trees.workers.take)
         try:
             for chunk in chunks:
                 self.ctx.check()
@@ -142,7 +142,8 @@ class _Refresh:
             return worker, unreadable(one[0], *found[one[0]])
 
     async def _proven(self) -> Worker:
-        return await asyncio.to_thread(self.trees.workers.proven, self.project.root)
+        workers = self.trees.workers
+        return await workers.begun(lambda: workers.proven(self.project.root))
 
     async def _keep(self, ready: "asyncio.Queue[Answer | None]") -> None:
         """Write what was read, as much at once as has come meanwhile."""

@@ -1,5 +1,6 @@
 """Starts the processes that take files apart, hands them files, and lets them go when nobody needs them."""
 
+import asyncio
 import contextlib
 import marshal
 import os
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,19 @@ class Worker:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         # It has no need for what this process may know: of the environment it gets where our code is. A session of
         # its own keeps the signals of a terminal away, which would look as if a file had brought it down.
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", MODULE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-            cwd="/",
-            env={"PYTHONPATH": os.pathsep.join(_places()), **_system_paths()},
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", MODULE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                cwd="/",
+                env={"PYTHONPATH": os.pathsep.join(_places()), **_system_paths()},
+                start_new_session=True,
+            )
+        except OSError:
+            self._said.close()
+            raise
 
     def read(self, root: str, wanted: Wanted) -> Answer:
         """What the files say; those that are gone are left out. Raises WorkerLost."""
@@ -117,6 +122,31 @@ class Workers:
                 hint="the owner looks at memory, and installs 'rookery[code]' again",
             ) from None
         return worker
+
+    async def begun(self, start: Callable[[], Worker]) -> Worker:
+        """What `start` returns in a thread. Where the caller is cancelled meanwhile, it is kept for the next."""
+        lock = threading.Lock()
+        started: list[Worker] = []
+        waits = True
+
+        def begin() -> None:
+            worker = start()
+            with lock:
+                started.append(worker)
+                if waits:
+                    return
+            self.give_back(worker)
+
+        try:
+            await asyncio.to_thread(begin)
+        except asyncio.CancelledError:
+            with lock:
+                waits = False
+                left = list(started)
+            for worker in left:
+                self.give_back(worker)
+            raise
+        return started[0]
 
     def warm(self, count: int) -> None:
         """Start as many as it takes for so many to be idle; they get ready by themselves. Those that cannot be started
